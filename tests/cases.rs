@@ -20,9 +20,9 @@ mod cases {
     mod ends;
     mod fields;
     mod forms;
-    mod gists;
-    mod heard;
+    mod last_activity;
     mod lines;
+    mod liveness;
     mod lost_ends;
     mod naming;
     mod offers;
@@ -36,6 +36,7 @@ mod cases {
     mod resumed;
     mod row_changes;
     mod rows;
+    mod short_reasons;
     mod silence;
     mod silent_turns;
     mod spelling;
@@ -44,7 +45,6 @@ mod cases {
     mod turn_ends;
     mod turns;
     mod verdicts;
-    mod vitals;
     mod words;
 }
 

@@ -7,10 +7,10 @@
 
 mod carry;
 mod evidence;
-mod far;
 mod here;
 mod order;
 mod output;
+mod remote;
 mod reply;
 mod requests;
 mod staying;
@@ -28,7 +28,7 @@ use pilotlight_agents::channel::PROBE_TIMEOUT;
 use pilotlight_agents::control::KnownServers;
 use pilotlight_agents::scanner::OpenScanner;
 use pilotlight_agents::source::homes_of;
-use pilotlight_core::action::{Action, ServerState, Trait, has_open_tool, is_hosting, offer, unproven};
+use pilotlight_core::action::{Action, ActionFlag, ServerState, has_open_tool, is_hosting, offer, unproven};
 use pilotlight_core::attempts::UNCOUNTED;
 use pilotlight_core::fleet::{Kind, Session};
 use pilotlight_core::order::{Doubt, Operation, Order, Outcome};
@@ -84,7 +84,7 @@ pub(super) struct Stop {
 pub(super) fn reconnect(context: &Context, arguments: &Reconnect) -> anyhow::Result<ExitCode> {
     with(context, &arguments.session, |session| {
         if arguments.go_on
-            && session.far.is_none()
+            && session.remote.is_none()
             && let Some(why) = only_resumable(context, session)
         {
             return match confirm(&format!("pilotlight: {why}. Resume it in a terminal now?")) {
@@ -95,7 +95,7 @@ pub(super) fn reconnect(context: &Context, arguments: &Reconnect) -> anyhow::Res
         }
         let operation =
             if arguments.go_on { Operation::Continue } else { Operation::Reconnect { resend: arguments.resend } };
-        let page = context.page_of(session).filter(|_| session.far.is_none());
+        let page = context.page_of(session).filter(|_| session.remote.is_none());
         if let Err(error) = page.map_or(Ok(()), |page| page.check_countable()) {
             match confirm(&format!("{UNCOUNTED} ({error}). Recover it all the same, this once?")) {
                 Some(true) => {}
@@ -108,7 +108,7 @@ pub(super) fn reconnect(context: &Context, arguments: &Reconnect) -> anyhow::Res
         let mut agreed = Vec::new();
         if arguments.yes && (arguments.go_on || arguments.resend) {
             agreed.push(Doubt::WithoutProgram); // its server may end just now
-        } else if session.far.is_none() && is_hosting(session) && (arguments.go_on || arguments.resend) {
+        } else if session.remote.is_none() && is_hosting(session) && (arguments.go_on || arguments.resend) {
             let home = context.home_of(session);
             let lacks = without_program(home.is_some_and(|home| home.has_instructions(&session.id)));
             let question = format!("It would go on {lacks}. Send it on all the same?");
@@ -203,13 +203,13 @@ pub(super) fn resume(
         }
     };
     // Its own folder, which is for the engine to find elsewhere, is needed here.
-    let depth = if here { Depth::Whole } else { Depth::Glimpse };
+    let depth = if here { Depth::Whole } else { Depth::Quick };
     with_one_of(context, session, depth, |session| {
-        if session.far.is_some() && folder.is_some() {
+        if session.remote.is_some() && folder.is_some() {
             return Ok(refuse("`--in` names a folder of this machine, and the session is on another: resume it there"));
         }
-        if let (Some(far), true) = (&session.far, here) {
-            return here::resume_there(context, session, &far.host.name);
+        if let (Some(remote), true) = (&session.remote, here) {
+            return here::resume_there(context, session, &remote.host.name);
         }
         if let (Some(pid), true) = (session.runner().live(), here) {
             say(&format!("process {pid} runs it: its terminal is brought to the front"));
@@ -265,7 +265,10 @@ fn act(
 /// # Errors
 /// The outcome, if it is refused.
 fn settled(context: &Context, session: &Picked, mut order: Order) -> Result<Order, Outcome> {
-    if order.operation.action().is(Trait::Recovery) && session.far.is_none() && session.runner().live().is_none() {
+    if order.operation.action().is(ActionFlag::Recovery)
+        && session.remote.is_none()
+        && session.runner().live().is_none()
+    {
         match suspicion(context, session) {
             None => {}
             Some(Suspicion::Unfounded) => order.agreed.push(Doubt::OtherOwner),

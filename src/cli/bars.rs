@@ -5,7 +5,7 @@
 //! escaped, or replaced by a lookalike where the bar has no escape for it.
 
 use clap::ValueEnum;
-use pilotlight_core::fleet::{Glance, Group, Row, State, distinguish, sort};
+use pilotlight_core::fleet::{Group, Row, State, Summary, distinguish, sort};
 use pilotlight_core::text::{NAME_MAX, capitalised, fit, plain};
 use pilotlight_core::verdict::Status;
 use serde::Serialize;
@@ -46,11 +46,11 @@ impl Bar {
     /// `unreached`: the machines that are not reached.
     pub(super) fn new<'a>(rows: impl Iterator<Item = Row>, unreached: impl Iterator<Item = &'a str>) -> Self {
         let rows: Vec<_> = rows.collect();
-        let glance = Glance::of(rows.iter()).and_unreached(unreached, &rows);
+        let summary = Summary::of(rows.iter()).and_unreached(unreached, &rows);
         let mut rows: Vec<_> = rows.into_iter().filter(|row| !row.status.has_ended()).collect();
         sort(&mut rows);
         distinguish(&mut rows);
-        Self { rows, state: glance.state, nothing: glance.to_string() }
+        Self { rows, state: summary.state, nothing: summary.to_string() }
     }
 
     /// The text for a bar, without a line break at its end.
@@ -147,7 +147,7 @@ impl Bar {
         if tooltip.is_empty() {
             tooltip.push(pango(&self.nothing));
         }
-        let at_work = |row: &&Row| matches!(row.status.nature().group, Group::Working | Group::Quiet);
+        let at_work = |row: &&Row| matches!(row.status.spec().group, Group::Working | Group::Quiet);
         let unseen = self.rows.iter().any(|row| row.unseen).then_some("unseen");
         let module = Module {
             text: pango(&self.line()),

@@ -3,7 +3,7 @@
 use super::bridges::has_bridge;
 use super::observe::{Effort, observe};
 use super::report::{LINE_MAX, say};
-use crate::doctor::Ground;
+use crate::doctor::CheckContext;
 use anyhow::Context as _;
 use clap::ColorChoice;
 use pilotlight_agents::adapter::{ADAPTERS, Adapter};
@@ -99,9 +99,9 @@ impl Context {
     }
 
     /// What `doctor` and `diagnostics` examine.
-    pub(super) fn ground(&self) -> Ground {
+    pub(super) fn check_context(&self) -> CheckContext {
         let project = paths::project();
-        Ground {
+        CheckContext {
             homes: self.homes.clone(),
             silent: self.silent.clone(),
             config: self.config.clone(),
@@ -117,7 +117,7 @@ impl Context {
 
     /// The sessions. None, if they cannot be read, which is said.
     fn sessions_or_say(&self) -> Vec<Session> {
-        match observe(self, Effort::Look, Some(Depth::Glimpse)) {
+        match observe(self, Effort::Look, Some(Depth::Quick)) {
             Ok(picture) => picture.sessions,
             Err(error) => {
                 say(&format!("{error:#}"));
@@ -212,8 +212,8 @@ impl Context {
     }
 
     pub(super) fn home_of(&self, session: &Session) -> Option<Source> {
-        let Observed { agent, hooked, .. } = &session.observed;
-        let is_its = |home: &Source| if hooked.is_some() { home.is_by_reports() } else { home.agent() == *agent };
+        let Observed { agent, hook_report, .. } = &session.observed;
+        let is_its = |home: &Source| if hook_report.is_some() { home.is_by_reports() } else { home.agent() == *agent };
         self.readable().into_iter().find(|home| is_its(home) && home.has(&session.id))
     }
 

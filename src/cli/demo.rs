@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use clap::{ColorChoice, ValueEnum};
 use pilotlight_demo::bridge::{self, StageInput};
 use pilotlight_demo::guests::owner;
-use pilotlight_demo::pipe::Told;
+use pilotlight_demo::pipe::StageEvent;
 use pilotlight_demo::programs::{Programs, stand_in};
 use pilotlight_demo::{PROGRAM, STATE, limits, script::LENGTH, server, sources, stage, window};
 use pilotlight_engine::config::{Actions, Config};
@@ -174,7 +174,7 @@ impl StageProcess {
         let mut line = String::new();
         told.read_line(&mut line).context(failed)?;
         match serde_json::from_str(&line) {
-            Ok(Told::Ready { folder }) if folder.is_absolute() => stage.folder = folder,
+            Ok(StageEvent::Ready { folder }) if folder.is_absolute() => stage.folder = folder,
             _ => {
                 stage.close()?;
                 anyhow::bail!("{failed}: it did not report its folder");
@@ -284,7 +284,7 @@ mod tests {
         let mut user = Config::default();
         user.homes.push("/somewhere".into());
         user.actions.auto_reconnect = true;
-        user.on_change.push(OnChange { occasions: Vec::new(), run: vec!["program".into()] });
+        user.on_change.push(OnChange { triggers: Vec::new(), run: vec!["program".into()] });
         user.list.ended_most = 3;
         let config = config(&user, 1, "player", Path::new("/scratch"));
         assert!(config.on_change.is_empty(), "a demo's sessions are nobody's news");

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 pub(super) fn run(context: &Context) -> anyhow::Result<ExitCode> {
-    let ground = context.ground();
-    write!(io::stdout(), "{}", report(&ground, &examine(&ground)))?;
+    let check_context = context.check_context();
+    write!(io::stdout(), "{}", report(&check_context, &examine(&check_context)))?;
     Ok(ExitCode::SUCCESS)
 }

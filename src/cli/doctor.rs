@@ -28,9 +28,9 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
         say("`--fix` asks before each repair, and there is no terminal here to ask you on: nothing was done");
         return Ok(ExitCode::from(REFUSED));
     }
-    let ground = context.ground();
-    let mut findings = examine(&ground);
-    findings.extend(running(&ground.sessions));
+    let check_context = context.check_context();
+    let mut findings = examine(&check_context);
+    findings.extend(running(&check_context.sessions));
     if arguments.json {
         let mut out = io::stdout().lock();
         json::write_pretty(&mut out, &findings)?;
@@ -40,7 +40,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
     }
     if arguments.fix && apply_fixes(&findings)? {
         // The settings may have changed.
-        findings = examine(&Context::new(&context.named_homes).ground());
+        findings = examine(&Context::new(&context.named_homes).check_context());
         writeln!(io::stdout(), "\n{}", summary(&findings))?;
     }
     Ok(if findings.iter().any(|finding| finding.level == Level::Problem) {
@@ -50,9 +50,9 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
     })
 }
 
-/// The width of the word for how bad a finding is.
+/// The width of the word for how bad a result is.
 const WORD_WIDTH: usize = 8;
-/// The column in which findings begin.
+/// The column in which results begin.
 const SAID_COLUMN: usize = 24;
 
 fn print(findings: &[Finding], choice: ColorChoice) -> io::Result<()> {

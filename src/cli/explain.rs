@@ -12,11 +12,11 @@ pub(super) use page::{Lesser, Line, NAME_WIDTH};
 use pilotlight_core::action::{Action, bridge_words, offer, questions};
 use pilotlight_core::fleet::{Label, Row, Session};
 use pilotlight_core::limits::Limits;
-use pilotlight_core::session::far::Far;
+use pilotlight_core::session::remote::Remote;
 use pilotlight_core::text::{counted, plain};
 use pilotlight_core::time::{Moment, Span, Time};
 use pilotlight_core::turn::{LastMessage, Phase};
-use pilotlight_core::verdict::{Status, Verdict, last_heard};
+use pilotlight_core::verdict::{Status, Verdict, last_activity};
 use pilotlight_core::words::known;
 use pilotlight_core::words::refusal::Refusal;
 use pilotlight_engine::control::caller::agent_behind;
@@ -59,7 +59,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
 
 /// The folder of a session of this machine, if it is gone.
 fn gone_folder(session: &Session) -> Option<&str> {
-    let folder = session.cwd().filter(|_| session.far.is_none())?;
+    let folder = session.cwd().filter(|_| session.remote.is_none())?;
     let path = PathBuf::from(folder);
     // A file system may not answer.
     let is_there = run_within("folder", LOOK_MAX, move || is_local_folder(&path)).ok().flatten();
@@ -93,8 +93,8 @@ pub(super) enum Refusals {
 /// All that is known of a session, as lines of a name, in the first [`NAME_WIDTH`] columns, and a value.
 pub(super) fn page(session: &Session, label: &Label, now: Moment, limits: &Limits, refusals: Refusals) -> Page {
     let (row, verdict) = session.row(now, limits);
-    if let Some(far) = &session.far {
-        return far_page(session, far, (&row, label), now, refusals);
+    if let Some(remote) = &session.remote {
+        return far_page(session, remote, (&row, label), now, refusals);
     }
     let mut page = Page::default();
     page.line("session", &*row.id);
@@ -119,10 +119,10 @@ pub(super) fn page(session: &Session, label: &Label, now: Moment, limits: &Limit
 }
 
 /// The same of a session on another machine, which judges it and knows more.
-fn far_page(session: &Session, far: &Far, (row, label): (&Row, &Label), now: Moment, refusals: Refusals) -> Page {
+fn far_page(session: &Session, remote: &Remote, (row, label): (&Row, &Label), now: Moment, refusals: Refusals) -> Page {
     let mut page = Page::default();
     page.line("session", &*row.id);
-    page.line("machine", &*far.host.name);
+    page.line("machine", &*remote.host.name);
     page.line("name", label.to_string());
     page.line("agent", row.agent.word());
     page.line("status", format!("{}, since {} ({} ago)", row.status, row.since, ago(now, row.since)));
@@ -141,7 +141,7 @@ fn far_page(session: &Session, far: &Far, (row, label): (&Row, &Label), now: Mom
     }
     open_questions(&mut page, session, now);
     actions(&mut page, session, row.status, refusals);
-    page.line("more", format!("`pilotlight explain {}` on {} says what its limits are", row.id, far.host.name));
+    page.line("more", format!("`pilotlight explain {}` on {} says what its limits are", row.id, remote.host.name));
     page
 }
 
@@ -151,12 +151,12 @@ fn ago(now: Moment, at: Time) -> Span {
 
 /// What was last heard of it, where and when.
 fn last_seen(session: &Session, now: Moment) -> String {
-    if let Some(hooked) = &session.observed.hooked {
-        return format!("by its hook, {} ({} ago)", hooked.at.wall, ago(now, hooked.at.wall));
+    if let Some(hook_report) = &session.observed.hook_report {
+        return format!("by its hook, {} ({} ago)", hook_report.at.wall, ago(now, hook_report.at.wall));
     }
-    last_heard(&session.observed.facts, &session.vitals).map_or_else(
+    last_activity(&session.observed.facts, &session.liveness).map_or_else(
         || "nothing yet".into(),
-        |heard| format!("{}, {} ({} ago)", heard.words(), heard.at.wall, ago(now, heard.at.wall)),
+        |last| format!("{}, {} ({} ago)", last.words(), last.at.wall, ago(now, last.at.wall)),
     )
 }
 
@@ -169,7 +169,7 @@ fn changes(verdict: &Verdict, now: Moment) -> String {
 
 fn about(page: &mut Page, session: &Session, row: &Row) {
     let facts = &session.observed.facts;
-    let is_told = session.observed.hooked.is_some();
+    let is_told = session.observed.hook_report.is_some();
     let or_none = |text: Option<&str>| text.map_or("unknown".to_owned(), |text| plain(text, 400).into());
     page.line("folder", or_none(row.cwd.as_deref()));
     if let Some(branch) = &row.branch {
@@ -203,7 +203,7 @@ fn counted_events(n: u64) -> String {
 }
 
 fn turn(page: &mut Page, session: &Session, now: Moment) {
-    if session.observed.hooked.is_some() {
+    if session.observed.hook_report.is_some() {
         return;
     }
     let Some(turn) = &session.observed.facts.turn else { return page.line("turn", "none is open") };
@@ -242,11 +242,11 @@ fn open_questions(page: &mut Page, session: &Session, now: Moment) {
 }
 
 fn limits_that_apply(page: &mut Page, session: &Session, limits: &Limits) {
-    let (facts, finding) = (&session.observed.facts, session.finding());
+    let (facts, probe_result) = (&session.observed.facts, session.probe_result());
     let Some(turn) = &facts.turn else { return };
     let limits = &session.limits(limits);
-    let (situation, quiet, stuck) = turn.silence_limits(facts.compaction.is_some(), finding, limits);
-    let busy = if turn.tools.is_empty() || finding.is_some() {
+    let (situation, quiet, stuck) = turn.silence_limits(facts.compaction.is_some(), probe_result, limits);
+    let busy = if turn.tools.is_empty() || probe_result.is_some() {
         String::new()
     } else {
         format!(" ({} if its process is busy)", limits.tool_busy_stuck)

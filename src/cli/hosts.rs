@@ -5,15 +5,15 @@ use super::context::{Context, runtime};
 use super::report::say;
 use super::trays::ask_first;
 use pilotlight_agents::adapter::agent_named;
-use pilotlight_core::far::{Account, Clocks, read};
 use pilotlight_core::fleet::Session;
-use pilotlight_core::session::far::{Host as FarHost, Unreached};
+use pilotlight_core::remote::{Clocks, SessionReport, read};
+use pilotlight_core::session::remote::{Host as FarHost, Unreached};
 use pilotlight_core::text::plain;
 use pilotlight_core::time::{Moment, Span, Time};
 use pilotlight_engine::config::Host;
 use pilotlight_engine::control::pipe::lines::{FromHost, PAST_MAX, SHOWN_MAX};
 use pilotlight_engine::control::{self, HostReport};
-use pilotlight_engine::hosts::{Link, News, Purpose, Said, ToLink, command};
+use pilotlight_engine::hosts::{HostEvent, HostEventKind, Link, Purpose, ToLink, command};
 use pilotlight_engine::unreached;
 use pilotlight_system::clock::Clock;
 use std::collections::BTreeMap;
@@ -121,23 +121,23 @@ pub(super) fn unreached_of(report: &HostReport, now: Time) -> Option<Unreached> 
 
 fn report_read(host: &Host, report: HostReport, now: Moment) -> Known {
     let unreached = unreached_of(&report, now.wall);
-    let (clocks, far) = (Clocks { now, behind: report.behind }, far_host(host));
-    let sessions = sessions_of(report.sessions, &far, &clocks);
+    let (clocks, remote) = (Clocks { now, behind: report.behind }, far_host(host));
+    let sessions = sessions_of(report.sessions, &remote, &clocks);
     let sessions = sessions.map(|session| as_unreached(session, unreached.as_ref())).collect();
     Known { host: report.host, sessions, trouble: report.trouble, unreached }
 }
 
 /// The session as its machine told it last, if that is not reached.
 fn as_unreached(mut session: Session, unreached: Option<&Unreached>) -> Session {
-    if let Some(far) = &mut session.far {
-        far.unreached = unreached.cloned();
+    if let Some(remote) = &mut session.remote {
+        remote.unreached = unreached.cloned();
     }
     session
 }
 
 /// The sessions that the tray tells of.
-fn sessions_of(told: Vec<Account>, far: &FarHost, clocks: &Clocks) -> impl Iterator<Item = Session> {
-    told.into_iter().take(SHOWN_MAX).filter_map(|account| read(far, account, clocks, agent_named).ok())
+fn sessions_of(told: Vec<SessionReport>, remote: &FarHost, clocks: &Clocks) -> impl Iterator<Item = Session> {
+    told.into_iter().take(SHOWN_MAX).filter_map(|report| read(remote, report, clocks, agent_named).ok())
 }
 
 fn far_host(host: &Host) -> FarHost {
@@ -146,14 +146,14 @@ fn far_host(host: &Host) -> FarHost {
 
 /// A query of other machines, all at once.
 pub(super) struct Query {
-    news: Receiver<News>,
+    news: Receiver<HostEvent>,
     hosts: BTreeMap<Box<str>, Queried>,
     which: Which,
 }
 
 /// A machine that is queried, or has told everything.
 struct Queried {
-    far: FarHost,
+    remote: FarHost,
     /// Ends the connection when it is dropped.
     link: Option<Link>,
     clocks: Clocks,
@@ -174,7 +174,7 @@ impl Query {
             }
             let clocks = Clocks { now, behind: Span::ZERO };
             let queried = Queried {
-                far: far_host(host),
+                remote: far_host(host),
                 link: Some(link),
                 clocks,
                 sessions: BTreeMap::new(),
@@ -194,7 +194,7 @@ impl Query {
             let clocks = Clocks { behind: report.behind, ..queried.clocks };
             let unreached = unreached_of(&report, clocks.now.wall);
             queried.recalled = unreached.clone();
-            for session in sessions_of(report.sessions, &queried.far, &clocks) {
+            for session in sessions_of(report.sessions, &queried.remote, &clocks) {
                 let session = as_unreached(session, unreached.as_ref());
                 queried.sessions.entry(session.id.clone()).or_insert_with(|| Arc::new(session));
             }
@@ -203,7 +203,7 @@ impl Query {
 
     /// Takes up what is told next. Returns whether a machine has told what it tells in one go, or is not reached.
     pub(super) async fn next(&mut self) -> bool {
-        let Some(News { host, said, .. }) = self.news.recv().await else { return std::future::pending().await };
+        let Some(HostEvent { host, said, .. }) = self.news.recv().await else { return std::future::pending().await };
         let Some(queried) = self.hosts.get_mut(&*host) else { return false };
         let mut is_news = false;
         for said in said {
@@ -246,25 +246,28 @@ impl Query {
 }
 
 impl Queried {
-    fn take(&mut self, said: Said, which: Which) -> bool {
+    fn take(&mut self, said: HostEventKind, which: Which) -> bool {
         match said {
-            Said::Hello(hello) => self.clocks.behind = Clocks::behind(Clock::start().now(), hello.now),
-            Said::Line(FromHost::Session(account)) => self.keep(*account, which),
+            HostEventKind::Hello(hello) => self.clocks.behind = Clocks::behind(Clock::start().now(), hello.now),
+            HostEventKind::Line(FromHost::Session(report)) => self.keep(*report, which),
             // Of one that is watched, more is known already.
-            Said::Line(FromHost::Past(account)) if which == Which::All && !self.sessions.contains_key(account.id()) => {
-                self.keep(*account, which);
+            HostEventKind::Line(FromHost::Past(report))
+                if which == Which::All && !self.sessions.contains_key(report.id()) =>
+            {
+                self.keep(*report, which);
             }
-            Said::Line(FromHost::Gone(id)) => drop(self.sessions.remove(&id)),
-            Said::Line(FromHost::Ready) => {
+            HostEventKind::Line(FromHost::Gone(id)) => drop(self.sessions.remove(&id)),
+            HostEventKind::Line(FromHost::Ready) => {
                 // What the tray knew from before, and is no more.
-                let is_here = |session: &Session| session.far.as_ref().is_none_or(|far| far.unreached.is_none());
+                let is_here =
+                    |session: &Session| session.remote.as_ref().is_none_or(|remote| remote.unreached.is_none());
                 self.sessions.retain(|_, session| is_here(session));
                 self.link.take_if(|_| which == Which::Recent);
                 return true;
             }
-            Said::Line(FromHost::AllPast) => return self.link.take().is_some(),
-            Said::Line(_) => {}
-            Said::Lost { why, .. } => {
+            HostEventKind::Line(FromHost::AllPast) => return self.link.take().is_some(),
+            HostEventKind::Line(_) => {}
+            HostEventKind::Lost { why, .. } => {
                 self.trouble = Some(plain(&why, WHY_MAX)).filter(|_| self.link.take().is_some());
                 return true;
             }
@@ -272,10 +275,10 @@ impl Queried {
         false
     }
 
-    fn keep(&mut self, account: Account, which: Which) {
+    fn keep(&mut self, report: SessionReport, which: Which) {
         let most = if which == Which::All { PAST_MAX } else { SHOWN_MAX };
-        if (self.sessions.len() < most || self.sessions.contains_key(account.id()))
-            && let Ok(session) = read(&self.far, account, &self.clocks, agent_named)
+        if (self.sessions.len() < most || self.sessions.contains_key(report.id()))
+            && let Ok(session) = read(&self.remote, report, &self.clocks, agent_named)
         {
             self.sessions.insert(session.id.clone(), Arc::new(session));
         }
@@ -287,40 +290,40 @@ mod tests {
     use super::*;
     use pilotlight_core::limits::Limits;
 
-    fn account(id: &str) -> Box<Account> {
+    fn report(id: &str) -> Box<SessionReport> {
         let session = Session { id: id.into(), ..Session::default() };
         let row = session.row(Moment::default(), &Limits::default()).0;
-        Box::new(Account::of(&session, &row, (&row.name, &row.label), Moment::default()))
+        Box::new(SessionReport::of(&session, &row, (&row.name, &row.label), Moment::default()))
     }
 
     fn queried() -> Queried {
-        let far = FarHost { name: "devbox".into(), has_terminal: true };
+        let remote = FarHost { name: "devbox".into(), has_terminal: true };
         let clocks = Clocks { now: Moment::default(), behind: Span::ZERO };
-        Queried { far, link: None, clocks, sessions: BTreeMap::new(), trouble: None, recalled: None }
+        Queried { remote, link: None, clocks, sessions: BTreeMap::new(), trouble: None, recalled: None }
     }
 
     #[test]
     fn case_450_a_machine_tells_of_no_more_sessions_than_are_asked_for() {
         let (mut recent, mut all) = (queried(), queried());
         for n in 0..PAST_MAX + 5 {
-            recent.take(Said::Line(FromHost::Session(account(&n.to_string()))), Which::Recent);
-            all.take(Said::Line(FromHost::Past(account(&n.to_string()))), Which::All);
+            recent.take(HostEventKind::Line(FromHost::Session(report(&n.to_string()))), Which::Recent);
+            all.take(HostEventKind::Line(FromHost::Past(report(&n.to_string()))), Which::All);
         }
         assert_eq!((recent.sessions.len(), all.sessions.len()), (SHOWN_MAX, PAST_MAX));
         let mut other = queried();
-        other.take(Said::Line(FromHost::Past(account("1"))), Which::Recent);
+        other.take(HostEventKind::Line(FromHost::Past(report("1"))), Which::Recent);
         assert_eq!(other.sessions.len(), 0, "what was not asked for");
-        other.take(Said::Line(FromHost::Past(Box::new(Account::clone(&account("a\nb"))))), Which::All);
+        other.take(HostEventKind::Line(FromHost::Past(Box::new(SessionReport::clone(&report("a\nb"))))), Which::All);
         assert_eq!(other.sessions.len(), 0, "what is not an id");
     }
 
     #[test]
     fn of_a_session_that_is_watched_more_is_known_than_of_a_past_one() {
         let mut queried = queried();
-        queried.take(Said::Line(FromHost::Session(account("1"))), Which::All);
-        let offers = |queried: &Queried| queried.sessions["1"].far.as_ref().unwrap().offers.len();
+        queried.take(HostEventKind::Line(FromHost::Session(report("1"))), Which::All);
+        let offers = |queried: &Queried| queried.sessions["1"].remote.as_ref().unwrap().offers.len();
         let before = offers(&queried);
-        queried.take(Said::Line(FromHost::Past(Box::new(account("1").in_brief()))), Which::All);
+        queried.take(HostEventKind::Line(FromHost::Past(Box::new(report("1").in_brief()))), Which::All);
         assert!(before > 0 && offers(&queried) == before);
     }
 }

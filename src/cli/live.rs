@@ -21,7 +21,7 @@ use crossterm::{cursor, execute, queue};
 use foreground::{End, ForegroundCommand};
 use pilotlight_agents::source::Source;
 use pilotlight_core::agent::Agent;
-use pilotlight_core::fleet::{Glance, Row, ShortIds, limit_ended};
+use pilotlight_core::fleet::{Row, ShortIds, Summary, limit_ended};
 use pilotlight_core::limits::Limits;
 use pilotlight_core::session::Key;
 use pilotlight_core::text::{any_of, counted, fit, listed, plain, wrap};
@@ -297,8 +297,8 @@ impl LiveTable {
     fn heading(&self, rows: &[Row], style: Style) -> Vec<String> {
         let width = style.width.filter(|_| self.terminal).unwrap_or(usize::MAX);
         let demo = if self.context.demo.is_some() { " demo" } else { "" };
-        let glance = Glance::of(rows.iter()).and_unreached(self.unreached.iter().map(|host| &**host), rows);
-        let mut lines = wrap(&format!("Pilotlight{demo}: {glance}"), width);
+        let summary = Summary::of(rows.iter()).and_unreached(self.unreached.iter().map(|host| &**host), rows);
+        let mut lines = wrap(&format!("Pilotlight{demo}: {summary}"), width);
         if let Some(notice) = self.notice.as_deref().map(|notice| plain(notice, LINE_MAX)) {
             let is_small = style.height.is_some_and(|height| height < MIN_HEIGHT_FOR_REASON);
             lines.extend(if is_small { vec![fit(&notice, width)] } else { wrap(&notice, width) });

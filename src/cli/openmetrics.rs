@@ -20,7 +20,7 @@ struct Gauges {
 }
 
 /// The name of the machine, if it is another one, and the name of the agent.
-type Whose<'a> = (Option<&'a str>, &'a str);
+type MetricLabels<'a> = (Option<&'a str>, &'a str);
 
 /// A family of metrics: its name, its unit, what it means, the statuses that it has, and its value in seconds or sessions.
 struct Family {
@@ -68,8 +68,8 @@ pub(super) struct Host<'a> {
 /// there, so that a series does not end when its value is 0. Sessions of this machine have no host among their labels:
 /// Prometheus adds where it has them from.
 pub(super) fn text<'a>(rows: impl Iterator<Item = &'a Row>, hosts: &[Host<'_>], now: Time) -> String {
-    let mut agents: BTreeMap<Whose<'_>, Vec<(Status, Gauges)>> = BTreeMap::new();
-    let mut unknown: BTreeMap<Whose<'_>, usize> = BTreeMap::new();
+    let mut agents: BTreeMap<MetricLabels<'_>, Vec<(Status, Gauges)>> = BTreeMap::new();
+    let mut unknown: BTreeMap<MetricLabels<'_>, usize> = BTreeMap::new();
     for row in rows {
         let none = || Status::ALL.map(|status| (status, Gauges::default())).to_vec();
         let gauges = agents.entry((row.host.as_deref(), row.agent.name())).or_insert_with(none);
@@ -176,12 +176,12 @@ mod tests {
 
     #[test]
     fn case_447_sessions_of_other_machines_are_apart_and_a_machine_that_is_not_reached_is_told() {
-        let far = |host: &str, status| Row { host: Some(host.into()), ..row("one", status, Time(0)) };
+        let remote = |host: &str, status| Row { host: Some(host.into()), ..row("one", status, Time(0)) };
         let rows = [
             row("one", Status::Idle, Time(0)),
-            far("devbox", Status::Idle),
-            far("devbox", Status::Stuck),
-            far("a\"b", Status::Idle),
+            remote("devbox", Status::Idle),
+            remote("devbox", Status::Stuck),
+            remote("a\"b", Status::Idle),
         ];
         let hosts = [Host { name: "devbox", is_reached: true }, Host { name: "gpu", is_reached: false }];
         let text = text(rows.iter(), &hosts, Time(0));

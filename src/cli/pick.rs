@@ -113,7 +113,7 @@ pub(super) fn pick(
         }
         n if found.iter().all(|(session, _)| session.id == found[0].0.id) => {
             let id = &found[0].0.id;
-            say(&match found.iter().any(|(session, _)| session.far.is_some()) {
+            say(&match found.iter().any(|(session, _)| session.remote.is_some()) {
                 true => format!("{n} machines have a session {id}: say which is meant with `--host NAME`"),
                 false => format!("{n} homes have a session {id}: say which is meant with `pilotlight --home DIR`"),
             });
@@ -130,7 +130,7 @@ pub(super) fn pick(
 
 /// What tells these apart.
 fn ways_to_name<'a>(found: impl Iterator<Item = &'a Session>) -> &'static str {
-    let mut machines = found.map(|session| session.far.as_ref().map(|far| &far.host.name));
+    let mut machines = found.map(|session| session.remote.as_ref().map(|remote| &remote.host.name));
     let first = machines.next();
     if machines.any(|machine| Some(machine) != first) {
         "its id, folder or title, or its machine by `--host NAME`"
@@ -142,7 +142,7 @@ fn ways_to_name<'a>(found: impl Iterator<Item = &'a Session>) -> &'static str {
 /// Whether one of these is meant by its whole id. Any process can report a session with an id that others are shortened to:
 /// it does not take their place.
 fn is_named_in_full<'a>(named: &str, mut found: impl Iterator<Item = &'a Session> + Clone) -> bool {
-    let is_reported = |session: &Session| session.observed.hooked.is_some();
+    let is_reported = |session: &Session| session.observed.hook_report.is_some();
     let has_other = found.clone().any(|other| !is_reported(other) && other.id.starts_with(named));
     found.any(|session| *session.id == *named && !(is_reported(session) && has_other))
 }

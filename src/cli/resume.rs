@@ -71,9 +71,9 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
     let mut rows: Vec<Row> = listed.map(|session| session.row(now, &context.config.limits).0).collect();
     if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
         context.report_problems();
-        let far = sessions_or_say(context, None, Which::All, now);
-        ids.extend(far.iter().map(|session| session.id.as_ref().into()));
-        rows.extend(far.iter().map(|session| session.row(now, &context.config.limits).0));
+        let remote = sessions_or_say(context, None, Which::All, now);
+        ids.extend(remote.iter().map(|session| session.id.as_ref().into()));
+        rows.extend(remote.iter().map(|session| session.row(now, &context.config.limits).0));
         distinguish(&mut rows);
         let finder = Finder::new(rows);
         let mut out = io::BufWriter::new(io::stdout().lock());

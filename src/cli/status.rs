@@ -9,7 +9,7 @@ use super::observe::{Effort, Picture, observe};
 use super::report::{FAILED, NO_HOME, say};
 use super::table::{Style, lines};
 use super::{hosts, json, openmetrics};
-use pilotlight_core::fleet::{Glance, Row, Session, ShortIds, distinguish, limit_ended, sort};
+use pilotlight_core::fleet::{Row, Session, ShortIds, Summary, distinguish, limit_ended, sort};
 use pilotlight_core::time::{Moment, Time};
 use pilotlight_engine::past::Depth;
 use std::io::{self, Write};
@@ -52,7 +52,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
     let past = match arguments.all {
         true => Some(Depth::Whole),
         // They count all.
-        false => (arguments.format.is_some() || arguments.openmetrics).then_some(Depth::Glimpse),
+        false => (arguments.format.is_some() || arguments.openmetrics).then_some(Depth::Quick),
     };
     let mut picture = observe(context, Effort::Ask, past)?;
     // Only the table shortens ids.
@@ -61,9 +61,9 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
     let which = if arguments.all { Which::All } else { Which::Recent };
     let mut known = hosts::known(context, None, which, now);
     known.iter().filter_map(Known::not_reached).for_each(|trouble| say(&trouble));
-    let far: Vec<_> = known.iter_mut().flat_map(|known| std::mem::take(&mut known.sessions)).collect();
-    ids.extend(far.iter().map(|session| session.id.as_ref().into()));
-    sessions.extend(far);
+    let remote: Vec<_> = known.iter_mut().flat_map(|known| std::mem::take(&mut known.sessions)).collect();
+    ids.extend(remote.iter().map(|session| session.id.as_ref().into()));
+    sessions.extend(remote);
     let unreached = || known.iter().filter(|known| known.trouble.is_some()).map(|known| &*known.host);
     if let Some(format) = arguments.format {
         let listed = sessions.iter().filter(|session| session.is_listed());
@@ -87,8 +87,8 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
     if arguments.json {
         write_json(&mut out, &rows)?;
     } else {
-        let glance = Glance::of(rows.iter()).and_unreached(unreached(), &rows);
-        write_table(&mut out, &rows, &glance, &ids, now, Style::of_stdout(context.color))?;
+        let summary = Summary::of(rows.iter()).and_unreached(unreached(), &rows);
+        write_table(&mut out, &rows, &summary, &ids, now, Style::of_stdout(context.color))?;
         for (id, problem) in &problems {
             out.flush()?;
             say(&format!("session {id}: {problem}"));
@@ -143,12 +143,12 @@ fn write_json(out: &mut impl Write, rows: &[Row]) -> io::Result<()> {
 fn write_table(
     out: &mut impl Write,
     rows: &[Row],
-    glance: &Glance,
+    summary: &Summary,
     ids: &[Arc<str>],
     now: Moment,
     style: Style,
 ) -> io::Result<()> {
-    writeln!(out, "{}", words(&glance.to_string(), style.unicode))?;
+    writeln!(out, "{}", words(&summary.to_string(), style.unicode))?;
     if !rows.is_empty() {
         let short = ShortIds::new(ids.iter().map(|id| &**id));
         for line in lines(rows, &short, now.wall, style) {

@@ -162,8 +162,8 @@ fn diagnosis(context: &Context) -> impl Fn() -> String + Send + Sync + use<> {
                 .into();
         }
         // Reads the settings again: they may have changed since the start.
-        let ground = Context::new(&named_homes).ground();
-        report(&ground, &examine(&ground))
+        let check_context = Context::new(&named_homes).check_context();
+        report(&check_context, &examine(&check_context))
     }
 }
 

@@ -1,7 +1,7 @@
 //! The agents besides the first: which are watched, their programs, and what cannot be known of their sessions or done with
 //! them.
 
-use super::check::{Ground, block_on};
+use super::check::{CheckContext, block_on};
 use super::finding::Finding;
 use super::redact;
 use pilotlight_agents::adapter::{ADAPTERS, Adapter, FIRST};
@@ -14,16 +14,16 @@ use std::time::Duration;
 const VERSION_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A finding or more for each agent that is watched, and one for each that is switched off.
-pub(super) fn agents(ground: &Ground) -> Vec<Finding> {
+pub(super) fn agents(context: &CheckContext) -> Vec<Finding> {
     let mut findings = Vec::new();
     for adapter in ADAPTERS {
         let (profile, agent) = (adapter.profile(), adapter.agent());
         let name = profile.names.name;
-        if ground.config.agents.off.contains(&name) {
+        if context.config.agents.off.contains(&name) {
             let text = format!("{agent} is switched off: `[agents] {name} = false` in the settings");
             findings.push(Finding::ok(name, text).redacted("switched off"));
         }
-        let is_watched = ground.homes.iter().any(|home| home.adapter() == *adapter);
+        let is_watched = context.homes.iter().any(|home| home.adapter() == *adapter);
         if *adapter == FIRST || !is_watched || profile.program.is_empty() {
             continue;
         }

@@ -1,6 +1,6 @@
 //! The bridge to sessions in plain terminals: whether Copilot finds what its settings start, and where it runs.
 
-use super::check::Ground;
+use super::check::CheckContext;
 use super::finding::{Finding, Level};
 use super::fix::Fix;
 use super::program::is_used;
@@ -17,13 +17,14 @@ use std::path::Path;
 const CHECK: &str = "bridge";
 
 /// The bridge on disk, and in Copilot's settings.
-pub(super) fn bridge(ground: &Ground) -> Vec<Finding> {
+pub(super) fn bridge(context: &CheckContext) -> Vec<Finding> {
     let Some(project) = paths::project() else { return Vec::new() };
-    if !is_used(ground) {
+    if !is_used(context) {
         return Vec::new();
     }
     let files = Files::new(&project);
-    let of_homes = (1..).zip(copilot::homes(&ground.homes)).filter_map(|(number, home)| of_home(&files, number, &home));
+    let of_homes =
+        (1..).zip(copilot::homes(&context.homes)).filter_map(|(number, home)| of_home(&files, number, &home));
     let mut findings: Vec<_> = of_homes.collect();
     if findings.is_empty() {
         let text = "not installed: sessions in plain terminals are watched, and `pilotlight bridge install` lets you answer them";

@@ -12,7 +12,7 @@ pub(super) const EACH: usize = 20;
 
 /// What the checks inspect.
 #[derive(Clone, Debug)]
-pub(crate) struct Ground {
+pub(crate) struct CheckContext {
     /// The homes.
     pub homes: Vec<Source>,
     /// Those whose file system does not answer.
@@ -31,7 +31,7 @@ pub(crate) struct Ground {
     pub is_home_optional: bool,
 }
 
-impl Ground {
+impl CheckContext {
     /// Whether a home is missed if it is not there.
     pub(super) fn misses(&self, source: &Source) -> bool {
         !(self.is_home_optional && source.is_absent())

@@ -1,6 +1,6 @@
 //! Agents in containers and sandboxes of this machine: which, and what reaches them.
 
-use super::check::Ground;
+use super::check::CheckContext;
 use super::finding::Finding;
 use pilotlight_agents::containers::agents_elsewhere;
 use pilotlight_core::text::counted;
@@ -8,8 +8,8 @@ use pilotlight_system::process::Place;
 
 const CHECK: &str = "containers";
 
-pub(super) fn containers(ground: &Ground) -> Vec<Finding> {
-    let found = words(&ground.config.owners.names);
+pub(super) fn containers(context: &CheckContext) -> Vec<Finding> {
+    let found = words(&context.config.owners.names);
     let n = found.len();
     found.into_iter().map(|text| Finding::ok(CHECK, text).redacted(counted(n, "agent in a container"))).collect()
 }

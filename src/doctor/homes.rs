@@ -2,7 +2,7 @@
 //!
 //! Nothing is opened that could block (a pipe, a device), and no link is followed out of a session's folder.
 
-use super::check::{EACH, Ground};
+use super::check::{CheckContext, EACH};
 use super::finding::Finding;
 use pilotlight_agents::adapter::{ADAPTERS, FIRST};
 use pilotlight_agents::source::Source;
@@ -24,29 +24,29 @@ const NAMED: usize = 5;
 /// The check of the sessions' logs.
 const LOG: &str = "log";
 
-pub(super) fn homes(ground: &Ground) -> Vec<Finding> {
+pub(super) fn homes(context: &CheckContext) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for silent in &ground.silent {
+    for silent in &context.silent {
         let remedy = "start or reach what serves it, or unmount it (`umount --force` or `--lazy`); the rest is read";
         findings
             .push(Finding::problem("home", silent.words(), remedy).redacted("one: its file system does not answer"));
     }
-    if ground.homes.is_empty() && ground.silent.is_empty() && ground.config.agents.off.is_empty() {
+    if context.homes.is_empty() && context.silent.is_empty() && context.config.agents.off.is_empty() {
         let variables = ADAPTERS.iter().map(|adapter| adapter.profile().home_variable);
         let variables: Vec<_> = variables.filter(|variable| !variable.is_empty()).collect();
         let remedy = format!("name one with --home DIR or {}", any_of(&variables));
         findings.push(Finding::problem("home", "cannot tell where the home of any agent is", remedy));
     }
-    let sessions = &ground.sessions;
-    for (number, home) in (1..).zip(&ground.homes) {
-        findings.push(one_home(home, number, ground.misses(home)));
+    let sessions = &context.sessions;
+    for (number, home) in (1..).zip(&context.homes) {
+        findings.push(one_home(home, number, context.misses(home)));
         findings.extend(without_file_events(home, number, sessions));
         if !home.follows_links() {
             findings.extend(links(home.root()));
         }
     }
     findings.extend(locks(sessions));
-    findings.extend(logs(&ground.homes, sessions));
+    findings.extend(logs(&context.homes, sessions));
     findings
 }
 

@@ -1,17 +1,17 @@
 //! The machine's limits: whether every session folder can be watched, and every owner waited for.
 
-use super::check::Ground;
+use super::check::CheckContext;
 use super::finding::Finding;
 use pilotlight_system::watcher::POLLING;
 
 /// Each session folder takes one inotify watch, and all programs of a user share one limit.
 #[cfg(target_os = "linux")]
-pub(super) fn watches(ground: &Ground) -> Vec<Finding> {
+pub(super) fn watches(context: &CheckContext) -> Vec<Finding> {
     use rustix::fs::inotify;
     const CHECK: &str = "watches";
     /// A home, our state folder, and the folder of the settings.
     const OTHERS: usize = 3;
-    let folders = ground.homes.iter().map(|home| 1 + home.list().map_or(0, Iterator::count));
+    let folders = context.homes.iter().map(|home| 1 + home.list().map_or(0, Iterator::count));
     let need = folders.sum::<usize>() + OTHERS;
     let limits = ["fs/inotify/max_user_watches", "user/max_inotify_watches"];
     let finding = match limits.into_iter().filter_map(number).min() {
@@ -49,12 +49,12 @@ pub(super) fn watches(ground: &Ground) -> Vec<Finding> {
 
 /// Each owner that is waited for takes one of the tray's descriptors.
 #[cfg(target_os = "linux")]
-pub(super) fn descriptors(ground: &Ground) -> Vec<Finding> {
+pub(super) fn descriptors(context: &CheckContext) -> Vec<Finding> {
     use pilotlight_system::descriptors::{limit, reserve};
     use pilotlight_system::runtime::Runtime;
     use std::fs;
     const CHECK: &str = "descriptors";
-    let notes = ground.runtime_folders.iter().filter_map(|folder| Runtime::open(folder).ok()??.note());
+    let notes = context.runtime_folders.iter().filter_map(|folder| Runtime::open(folder).ok()??.note());
     let tray = notes.map(|note| note.process).find_map(|tray| {
         let open = fs::read_dir(format!("/proc/{tray}/fd")).ok()?.count() as u64;
         let limits = fs::read_to_string(format!("/proc/{tray}/limits")).ok()?;
@@ -89,13 +89,13 @@ fn number(limit: &str) -> Option<usize> {
 
 /// Elsewhere, waiting for an owner takes no descriptor.
 #[cfg(not(target_os = "linux"))]
-pub(super) fn descriptors(_ground: &Ground) -> Vec<Finding> {
+pub(super) fn descriptors(_ground: &CheckContext) -> Vec<Finding> {
     Vec::new()
 }
 
 /// Elsewhere, the system watches whole trees and has no such limit.
 #[cfg(not(target_os = "linux"))]
-pub(super) fn watches(_ground: &Ground) -> Vec<Finding> {
+pub(super) fn watches(_ground: &CheckContext) -> Vec<Finding> {
     let text = "file changes cannot be watched";
     vec![match notify::recommended_watcher(|_: notify::Result<notify::Event>| ()) {
         Ok(_) => Finding::ok("watches", "files can be watched"),

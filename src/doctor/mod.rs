@@ -34,7 +34,7 @@ pub mod report;
 mod reports;
 mod servers;
 
-pub(crate) use check::Ground;
+pub(crate) use check::CheckContext;
 pub(crate) use finding::{Finding, Level};
 
 use pilotlight_system::deadline::start;
@@ -46,21 +46,21 @@ use std::time::{Duration, Instant};
 const DEADLINE: Duration = Duration::from_secs(8);
 
 /// A check: its name, its subject for a report that it did not finish, and its function.
-type Check = (&'static str, &'static str, fn(&Ground) -> Vec<Finding>);
+type Check = (&'static str, &'static str, fn(&CheckContext) -> Vec<Finding>);
 
 const CHECKS: [Check; 14] = [
     ("version", "this program", |_| vec![own::version()]),
-    ("config", "the settings", |ground| own::config(ground)),
-    ("on-change", "the commands of the settings", |ground| own::on_change(ground)),
-    ("state", "what Pilotlight remembers", |ground| own::state(ground)),
-    ("copilot", "the Copilot CLI", |ground| program::program(ground)),
-    ("agents", "the other agents", |ground| agents::agents(ground)),
+    ("config", "the settings", |context| own::config(context)),
+    ("on-change", "the commands of the settings", |context| own::on_change(context)),
+    ("state", "what Pilotlight remembers", |context| own::state(context)),
+    ("copilot", "the Copilot CLI", |context| program::program(context)),
+    ("agents", "the other agents", |context| agents::agents(context)),
     ("sessions", "the agents' homes", homes_and_servers),
-    ("reports", "what hooks report", |ground| reports::reports(ground)),
-    ("containers", "agents in containers", |ground| containers(ground)),
-    ("bridge", "the bridge to terminals", |ground| bridge::bridge(ground)),
-    ("watches", "the limit of file watches", |ground| machine::watches(ground)),
-    ("descriptors", "the limit of open files", |ground| machine::descriptors(ground)),
+    ("reports", "what hooks report", |context| reports::reports(context)),
+    ("containers", "agents in containers", |context| containers(context)),
+    ("bridge", "the bridge to terminals", |context| bridge::bridge(context)),
+    ("watches", "the limit of file watches", |context| machine::watches(context)),
+    ("descriptors", "the limit of open files", |context| machine::descriptors(context)),
     ("desktop", "the session bus", |_| desktop::desktop()),
     ("autostart", "what is started at login", |_| autostart::autostart()),
 ];
@@ -70,23 +70,23 @@ use containers::containers;
 
 /// Elsewhere, containers run in a machine of their own.
 #[cfg(not(target_os = "linux"))]
-fn containers(_: &Ground) -> Vec<Finding> {
+fn containers(_: &CheckContext) -> Vec<Finding> {
     Vec::new()
 }
 
-fn homes_and_servers(ground: &Ground) -> Vec<Finding> {
-    let mut findings = homes::homes(ground);
-    findings.extend(servers::servers(ground, &ground.sessions));
+fn homes_and_servers(context: &CheckContext) -> Vec<Finding> {
+    let mut findings = homes::homes(context);
+    findings.extend(servers::servers(context, &context.sessions));
     findings
 }
 
 /// Runs all checks at the same time. Takes as long as the slowest, at most [`DEADLINE`].
-pub(crate) fn examine(ground: &Ground) -> Vec<Finding> {
-    let ground = Arc::new(ground.clone());
+pub(crate) fn examine(context: &CheckContext) -> Vec<Finding> {
+    let context = Arc::new(context.clone());
     let deadline = Instant::now() + DEADLINE;
     let running = CHECKS.map(|(check, subject, run)| {
-        let ground = Arc::clone(&ground);
-        (check, subject, start(check, move || run(&ground)))
+        let context = Arc::clone(&context);
+        (check, subject, start(check, move || run(&context)))
     });
     let mut findings = Vec::new();
     for (check, subject, receiver) in running {

@@ -1,6 +1,6 @@
 //! Our own parts: this program, its settings, its state, and the running tray.
 
-use super::check::Ground;
+use super::check::CheckContext;
 use super::finding::Finding;
 use super::fix::{Fix, can_comment_out};
 use super::ours::Ours;
@@ -23,21 +23,21 @@ pub(super) fn version() -> Finding {
 }
 
 /// The settings, and each problem in them.
-pub(super) fn config(ground: &Ground) -> Vec<Finding> {
+pub(super) fn config(context: &CheckContext) -> Vec<Finding> {
     const CHECK: &str = "config";
     const REMEDY: &str = "`pilotlight config --edit` opens it; --print shows every key";
-    let Some(path) = &ground.config_path else {
+    let Some(path) = &context.config_path else {
         let text = "no folder for settings is known: all have their defaults";
         return vec![Finding::warning(CHECK, text, "set HOME, or name a file with PILOTLIGHT_CONFIG")];
     };
-    if ground.problems.is_empty() {
+    if context.problems.is_empty() {
         let state = match path.exists() {
             true => "nothing is wrong with it",
             false => "not there; all settings have their defaults",
         };
         return vec![Finding::ok(CHECK, format!("{}: {state}", path.display())).redacted(state)];
     }
-    let findings = ground.problems.iter().map(|problem| {
+    let findings = context.problems.iter().map(|problem| {
         let place = problem.at.map_or("as a whole".to_owned(), |at| format!("in line {}", at.line));
         Finding::problem(CHECK, problem.to_string(), REMEDY).redacted(format!("something is wrong {place}"))
     });
@@ -50,10 +50,10 @@ pub(super) fn config(ground: &Ground) -> Vec<Finding> {
 }
 
 /// Whether the program of each command of the settings is there.
-pub(super) fn on_change(ground: &Ground) -> Vec<Finding> {
+pub(super) fn on_change(context: &CheckContext) -> Vec<Finding> {
     const CHECK: &str = "on-change";
     const REMEDY: &str = "install it, or name it with its whole path: at login, PATH may be shorter than in a shell";
-    let commands = &ground.config.on_change;
+    let commands = &context.config.on_change;
     let missing = (1..).zip(commands).filter(|(_, command)| command.program().is_none());
     let finding = |(number, command): (usize, &OnChange)| {
         let text = format!("command {number}: there is no program {}", command.run.first().map_or("", String::as_str));
@@ -69,9 +69,9 @@ pub(super) fn on_change(ground: &Ground) -> Vec<Finding> {
 }
 
 /// The state folder with its files, and the running tray.
-pub(super) fn state(ground: &Ground) -> Vec<Finding> {
+pub(super) fn state(context: &CheckContext) -> Vec<Finding> {
     let mut findings = Vec::new();
-    if let Some(folder) = &ground.state_folder {
+    if let Some(folder) = &context.state_folder {
         findings.push(writable(folder));
         findings.extend(remembered(&folder.join(last_seen::FILE), "which sessions you have seen", Ours::Seen));
         findings.extend(remembered(&folder.join(notifier::FILE), "what is muted or paused", Ours::Quiet));
@@ -80,7 +80,7 @@ pub(super) fn state(ground: &Ground) -> Vec<Finding> {
         let text = "no folder for state is known: nothing is remembered";
         findings.push(Finding::warning("state", text, "set HOME, or XDG_STATE_HOME"));
     }
-    findings.extend(running_tray(&ground.runtime_folders));
+    findings.extend(running_tray(&context.runtime_folders));
     findings
 }
 

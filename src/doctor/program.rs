@@ -1,6 +1,6 @@
 //! The Copilot CLI that sessions are resumed with: whether there is one, and its version.
 
-use super::check::{Ground, block_on};
+use super::check::{CheckContext, block_on};
 use super::finding::Finding;
 use super::redact;
 use pilotlight_agents::copilot;
@@ -9,22 +9,22 @@ use pilotlight_agents::copilot::program::{VERSION_TIMEOUT, find_version};
 use pilotlight_system::paths::expand;
 
 /// Whether Copilot is used, as far as can be told: a home of it is watched that would be missed, or none of any agent, and none is switched off.
-pub(super) fn is_used(ground: &Ground) -> bool {
-    let missed = copilot::homes(ground.homes.iter().filter(|home| ground.misses(home)));
-    ground.homes.is_empty() && ground.config.agents.off.is_empty() || !missed.is_empty()
+pub(super) fn is_used(context: &CheckContext) -> bool {
+    let missed = copilot::homes(context.homes.iter().filter(|home| context.misses(home)));
+    context.homes.is_empty() && context.config.agents.off.is_empty() || !missed.is_empty()
 }
 
-pub(super) fn program(ground: &Ground) -> Vec<Finding> {
+pub(super) fn program(context: &CheckContext) -> Vec<Finding> {
     const CHECK: &str = "copilot";
     // Other releases may write other events.
     const TESTED: &str = PROFILE.tried;
     const REMEDY: &str =
         "sessions are shown, but none can be resumed without it; `actions.copilot` in the settings says where it is";
-    if !is_used(ground) {
+    if !is_used(context) {
         return Vec::new();
     }
-    let named = ground.config.actions.program.as_deref();
-    let expanded = named.and_then(|named| expand(named, ground.user_home.as_deref()));
+    let named = context.config.actions.program.as_deref();
+    let expanded = named.and_then(|named| expand(named, context.user_home.as_deref()));
     block_on(CHECK, async {
         let found = async {
             let (program, version) = find_version(expanded.as_deref(), VERSION_TIMEOUT).await?;

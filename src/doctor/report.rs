@@ -1,7 +1,7 @@
 //! The text of a bug report: what a maintainer needs and a stranger may read. It consists of fixed words, numbers and
 //! times, and is always shown to the user before it goes anywhere.
 
-use super::check::Ground;
+use super::check::CheckContext;
 use super::finding::Finding;
 use super::redact::Redactor;
 #[cfg(target_os = "linux")]
@@ -22,16 +22,16 @@ const HEAD: &str = "Pilotlight diagnostics. No names, paths, prompts, commands, 
                     harmless is left out, marked with an ellipsis.";
 
 /// The report on the results of the checks.
-pub(crate) fn report(ground: &Ground, findings: &[Finding]) -> String {
+pub(crate) fn report(context: &CheckContext, findings: &[Finding]) -> String {
     let now = Clock::start().now();
     let mut out = format!("{HEAD}\nMade {}\n\n{}\nChecks\n", now.wall, platform());
     for finding in findings {
         out += &format!("  {:<8} {:<14} {}\n", finding.level.word(), finding.check, finding.redacted);
     }
-    out += &format!("\nSessions: {}\n", ground.sessions.len());
+    out += &format!("\nSessions: {}\n", context.sessions.len());
     for status in Status::ALL {
-        let listed = ground.sessions.iter().filter(|session| session.is_listed());
-        let with_status = listed.filter(|session| session.row(now, &ground.config.limits).0.status == status);
+        let listed = context.sessions.iter().filter(|session| session.is_listed());
+        let with_status = listed.filter(|session| session.row(now, &context.config.limits).0.status == status);
         let kinds: Vec<_> = with_status.map(|session| session.observed.about.kind).collect();
         let of_kind = |kind| kinds.iter().filter(|one| **one == kind).count();
         if !kinds.is_empty() {
@@ -39,12 +39,12 @@ pub(crate) fn report(ground: &Ground, findings: &[Finding]) -> String {
             out += &format!("  {status:<17}{all} ({terminal} in terminals, {sdk} over the SDK)\n");
         }
     }
-    let settings = redacted(&ground.config);
+    let settings = redacted(&context.config);
     out += &format!("\nSettings that are not the defaults: {}\n", settings.len());
     for setting in settings {
         out += &format!("  {setting}\n");
     }
-    out + &own_log(ground.state_folder.as_deref())
+    out + &own_log(context.state_folder.as_deref())
 }
 
 /// The system, the desktop and the encoding.

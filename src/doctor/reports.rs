@@ -1,6 +1,6 @@
 //! What hooks report: how many sessions, where it lies, and whether more can be written there.
 
-use super::check::Ground;
+use super::check::CheckContext;
 use super::finding::Finding;
 use super::own::may_write;
 use pilotlight_agents::source::{Source, report_homes, reported_sessions};
@@ -13,7 +13,7 @@ const CHECK: &str = "reports";
 
 /// The sessions that hooks report, and the place where the next report would be written: the first folder of ours that
 /// belongs to us alone.
-pub(super) fn reports(_: &Ground) -> Vec<Finding> {
+pub(super) fn reports(_: &CheckContext) -> Vec<Finding> {
     let homes = report_homes();
     let Some(place) = homes.iter().find(|home| Runtime::open(home.home()).is_ok()).map(Source::root) else {
         let text = "there is no folder for what hooks report";

@@ -1,6 +1,6 @@
 //! Servers: where owners listen, stale entries of Copilot's registry, and the servers that the settings name.
 
-use super::check::{EACH, Ground};
+use super::check::{CheckContext, EACH};
 use super::finding::Finding;
 use pilotlight_agents::copilot;
 use pilotlight_agents::copilot::server::servers::{registry, token_error};
@@ -12,10 +12,10 @@ use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::net::SocketAddr;
 
-pub(super) fn servers(ground: &Ground, sessions: &[Session]) -> Vec<Finding> {
+pub(super) fn servers(context: &CheckContext, sessions: &[Session]) -> Vec<Finding> {
     let (mut findings, addresses) = owners(sessions);
-    findings.extend(entries(ground));
-    findings.extend(settings(ground, &addresses));
+    findings.extend(entries(context));
+    findings.extend(settings(context, &addresses));
     findings
 }
 
@@ -63,10 +63,10 @@ fn owners(sessions: &[Session]) -> (Vec<Finding>, Vec<SocketAddr>) {
 }
 
 /// Entries of Copilot's registry whose servers are gone.
-fn entries(ground: &Ground) -> Vec<Finding> {
+fn entries(context: &CheckContext) -> Vec<Finding> {
     const REMEDY: &str = "it is Copilot's own file, and Pilotlight trusts it only while a server listens where it says; a stale \
                           one may be deleted";
-    let entries = copilot::homes(&ground.homes).into_iter().flat_map(|home| registry(&home));
+    let entries = copilot::homes(&context.homes).into_iter().flat_map(|home| registry(&home));
     let findings = entries.filter_map(|(path, trouble)| {
         let trouble = trouble?;
         let text = format!("{} is passed over: {trouble}", path.display());
@@ -76,9 +76,9 @@ fn entries(ground: &Ground) -> Vec<Finding> {
 }
 
 /// The servers that the settings name.
-fn settings(ground: &Ground, addresses: &[SocketAddr]) -> Vec<Finding> {
+fn settings(context: &CheckContext, addresses: &[SocketAddr]) -> Vec<Finding> {
     const CHECK: &str = "[[server]]";
-    let servers = ground.config.servers.iter().map(|setting| {
+    let servers = context.config.servers.iter().map(|setting| {
         let address = setting.address;
         if let Some(trouble) = token_error(setting) {
             let text = format!("the token for {address} cannot be read: {trouble}");

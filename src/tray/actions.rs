@@ -7,12 +7,14 @@
 
 use super::details::Source;
 use super::view::{COLUMNS, Effect, Item, ItemId, Kind, ROWS, Reviewed, fold};
-use pilotlight_core::action::{Action, Trait, has_open_tool, is_bridged, may_end_without_asking, offer, questions};
+use pilotlight_core::action::{
+    Action, ActionFlag, has_open_tool, is_bridged, may_end_without_asking, offer, questions,
+};
 use pilotlight_core::confusable::{Unfit, fits};
 use pilotlight_core::fleet::{Row, Session};
 use pilotlight_core::form::{Form, FormAnswer, Kind as What};
-use pilotlight_core::gist::Gist;
 use pilotlight_core::order::{Operation, Order, Reply, Which};
+use pilotlight_core::short_reason::ShortReason;
 use pilotlight_core::text::{capitalised, fit, isolated, plain, wrap};
 use pilotlight_core::turn::{Call, Request, request_verb};
 use pilotlight_core::verdict::Status;
@@ -201,7 +203,7 @@ fn labelled(source: &Source<'_>) -> [(Action, &'static str); LISTED.len()] {
 /// An item for an action. `None` for one that needs a request or question.
 fn item(source: &Source<'_>, kind: Kind, name: &str, action: Action) -> Option<Item> {
     let row = source.row;
-    let order = Order::new(&row.id, action.verb().operation.clone()?)
+    let order = Order::new(&row.id, action.spec().operation.clone()?)
         .at(row.host.as_deref())
         .on(source.session.observed.facts.root.as_deref())
         .to(&row.label);
@@ -277,7 +279,7 @@ pub(crate) fn remedy(source: &Source<'_>, name: impl FnOnce(usize) -> String) ->
         Status::PermissionLost | Status::Crashed => continued().or_else(shown)?,
         Status::Failed if row.ended_denied() => continued()?,
         Status::Failed if is_bridged(source.session) && works(Action::Continue) => continued()?,
-        Status::Stuck if !matches!(row.gist, Gist::Silent { runs_long: true, .. }) => {
+        Status::Stuck if !matches!(row.short_reason, ShortReason::Silent { runs_long: true, .. }) => {
             match offered(source, Action::Stop) {
                 Ok(Does::Stops { even_if_waiting: true }) => ("Stop ", ", even if it waits", Action::Stop),
                 Ok(_) => ("Stop the turn in ", "", Action::Stop),
@@ -294,7 +296,7 @@ pub(crate) fn remedy(source: &Source<'_>, name: impl FnOnce(usize) -> String) ->
 
 /// Whether this entry only shows something, and mends nothing.
 pub(crate) fn only_shows(item: &Item) -> bool {
-    matches!(item, Item::Action { effect: Effect::Act(order), .. } if order.operation.action().is(Trait::OnlyShows))
+    matches!(item, Item::Action { effect: Effect::Act(order), .. } if order.operation.action().is(ActionFlag::OnlyShows))
 }
 
 /// What a click on a session comes to, where it does not choose an action: its request or question in a terminal, to be

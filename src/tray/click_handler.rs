@@ -10,7 +10,7 @@ use super::open_files::OpenFiles;
 use super::trust::DesktopTrust;
 use super::view::{Effect, Reviewed};
 use pilotlight_agents::copilot::bridge::Files as BridgeFiles;
-use pilotlight_core::action::{Action, Trait};
+use pilotlight_core::action::{Action, ActionFlag};
 use pilotlight_core::alert::Detail;
 use pilotlight_core::order::{LOG_DIFFERS, Order, Outcome, Report, ShownRequest};
 #[cfg(target_os = "linux")]
@@ -229,7 +229,7 @@ impl ClickHandler {
                 if let (true, Some(key)) = (is_done, &session) {
                     click_handler.command(Command::Seen(vec![key.clone()]));
                 }
-                if !(is_done && action.is(Trait::OpensWindow)) {
+                if !(is_done && action.is(ActionFlag::OpensWindow)) {
                     let is_refused = matches!(outcome, Outcome::Refused(_));
                     let mut note = Note::after(click_handler.name(&who), action, &outcome);
                     if let Some(both) = differs.take().filter(|_| is_refused && click_handler.detail() == Detail::Full)

@@ -147,7 +147,7 @@ fn refusal(view: &MenuView, id: &ItemId, effect: &Effect) -> Option<String> {
         // The order would be carried out: a turn can be stopped whether it is stuck or not.
         Effect::Act(_) if id.kind == Kind::Remedy => {
             let status = view.status_of(id.session.as_ref()?)?;
-            let needs_none = status.nature().remedy == Remedy::None;
+            let needs_none = status.spec().remedy == Remedy::None;
             needs_none.then(|| "The session no longer needs that".into())
         }
         _ => None,

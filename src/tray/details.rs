@@ -4,10 +4,10 @@ use super::notifications::NotificationState;
 use super::view::{COLUMNS, Text};
 use pilotlight_core::action::{ServerState, bridge_words};
 use pilotlight_core::fleet::{Row, Session};
-use pilotlight_core::gist::Gist;
 use pilotlight_core::limits::Limits;
 use pilotlight_core::session::NoFileEvents;
-use pilotlight_core::session::far::Far;
+use pilotlight_core::session::remote::Remote;
+use pilotlight_core::short_reason::ShortReason;
 use pilotlight_core::text::{counted, lines, plain};
 use pilotlight_core::words::known;
 pub use pilotlight_engine::Shown as Source;
@@ -28,10 +28,10 @@ pub(crate) struct DetailsContext<'a> {
 /// status.
 pub(crate) fn reason(row: &Row, named: bool, max: usize) -> Vec<Text> {
     let named = |words: &str| if named { format!("{}: {words}", row.status) } else { words.to_owned() };
-    match &row.gist {
-        gist @ Gist::Silent { what, .. } => {
+    match &row.short_reason {
+        short_reason @ ShortReason::Silent { what, .. } => {
             let what = lines(&named(what), COLUMNS, max.saturating_sub(1)).into_iter().map(Text::from);
-            std::iter::once(Text::age(gist.clone())).chain(what).collect()
+            std::iter::once(Text::age(short_reason.clone())).chain(what).collect()
         }
         _ => lines(&named(&plain(&row.because.to_string(), 300)), COLUMNS, max).into_iter().map(Text::from).collect(),
     }
@@ -41,8 +41,8 @@ pub(crate) fn reason(row: &Row, named: bool, max: usize) -> Vec<Text> {
 pub(crate) fn why(source: &Source<'_>, context: &DetailsContext<'_>) -> Vec<Text> {
     let Source { row, session, .. } = *source;
     let mut texts = reason(row, true, 3);
-    if let Some(far) = &session.far {
-        texts.extend(why_there(row, far));
+    if let Some(remote) = &session.remote {
+        texts.extend(why_there(row, remote));
         if row.last_progress.is_some() {
             texts.push(Text::since_last("Last activity", source.last_progress));
         }
@@ -58,7 +58,7 @@ pub(crate) fn why(source: &Source<'_>, context: &DetailsContext<'_>) -> Vec<Text
     {
         let limits = session.limits(context.limits);
         let is_compacting = session.observed.facts.compaction.is_some();
-        let (situation, quiet, stuck) = turn.silence_limits(is_compacting, session.finding(), &limits);
+        let (situation, quiet, stuck) = turn.silence_limits(is_compacting, session.probe_result(), &limits);
         say(format!("Silence: quiet after {quiet}, stuck after {stuck} ({situation})"));
     }
     if let Some(denials) = known::denials(session) {
@@ -90,11 +90,11 @@ pub(crate) fn why(source: &Source<'_>, context: &DetailsContext<'_>) -> Vec<Text
 }
 
 /// The details of a session on another machine, which judges it.
-fn why_there(row: &Row, far: &Far) -> Vec<Text> {
+fn why_there(row: &Row, remote: &Remote) -> Vec<Text> {
     let owner = row.owner.as_ref().map(|owner| format!("Owner: process {} there, {}", owner.pid, owner.state));
     let branch = row.branch.as_deref().map(|branch| format!(" ({branch})")).unwrap_or_default();
     let told = [
-        Some(format!("Machine: {}", far.host.name)),
+        Some(format!("Machine: {}", remote.host.name)),
         Some(format!("Folder: {}{branch}", folder(row, None))),
         Some(format!("Agent: {}", row.agent)).filter(|_| row.label.agent.is_some()),
         owner,

@@ -32,7 +32,7 @@ use concerned::{ends_with_us, is_unreached, left_open};
 use flat::Flat;
 use headline::Headline;
 use names::Names;
-use pilotlight_core::fleet::{Glance, Group, State, folded};
+use pilotlight_core::fleet::{Group, State, Summary, folded};
 use pilotlight_core::limits::Limits;
 use pilotlight_core::time::{Moment, Span, Time};
 use pilotlight_core::verdict::Status;
@@ -271,22 +271,22 @@ impl Menu {
     }
 
     fn view(&self, sources: &[Source<'_>], now: Moment, clock: Clock) -> MenuView {
-        let glance = Glance::of(sources.iter().map(|source| source.row));
+        let summary = Summary::of(sources.iter().map(|source| source.row));
         let rows: Vec<_> = sources.iter().map(|source| source.row).collect();
-        let glance = glance.and_unreached(self.troubles.iter().map(|trouble| &*trouble.host), &rows);
+        let summary = summary.and_unreached(self.troubles.iter().map(|trouble| &*trouble.host), &rows);
         let paused = self.notifications.paused();
         let icon = Icon {
-            state: glance.state,
-            unseen: glance.unseen > 0,
+            state: summary.state,
+            unseen: summary.unseen > 0,
             paused: paused.is_some(),
-            count: if self.tray.count { glance.need_you } else { 0 },
+            count: if self.tray.count { summary.need_you } else { 0 },
             contrast: self.tray.high_contrast,
         };
         let is_attached = |source: &Source<'_>| source.session.control.server.is_attached();
         let approves = (self.approves_all && sources.iter().any(is_attached)).then_some(APPROVES);
         let sorted = self.sorted(sources, now);
         let names = Names::of(sorted.all());
-        let headline = Headline::of(sources, &glance, &names, self.notifications.detail);
+        let headline = Headline::of(sources, &summary, &names, self.notifications.detail);
         let demo = if self.demo { "demo: " } else { "" };
         let mut tooltip = format!("{demo}{}", headline.tooltip);
         for more in approves.map(str::to_owned).into_iter().chain(paused) {
@@ -322,14 +322,14 @@ impl Menu {
         items.push(Item::Separator);
         items.extend(match flat {
             Some(flat) => self.flat_rows(flat, &sorted, left, &names),
-            None => self.rows(&sorted, left, &glance, &names),
+            None => self.rows(&sorted, left, &summary, &names),
         });
         items.push(Item::Separator);
         // For a single session whose row has a remedy, it would be the same entry twice.
         items.extend(reopen.filter(|reopen| !is_remedy(reopen, &items)));
         items.extend(offer);
         let ends: Vec<_> = sources.iter().filter(|source| ends_with_us(source)).collect();
-        let unseen = glance.unseen > 0
+        let unseen = summary.unseen > 0
             || sources.iter().any(|source| source.row.needs_you() && source.row.is_set_aside_when_seen());
         items.extend(footer::footer(unseen, &ends, &self.notifications, &self.login, self.bridge, self.edits_settings));
         if let Some(flat) = flat {
@@ -381,7 +381,7 @@ impl Menu {
     }
 
     /// The rows of the sessions, in at most `max` entries.
-    fn rows(&self, sorted: &Sorted<'_>, max: usize, glance: &Glance, names: &Names<'_>) -> Vec<Item> {
+    fn rows(&self, sorted: &Sorted<'_>, max: usize, summary: &Summary, names: &Names<'_>) -> Vec<Item> {
         let context = self.details_context();
         let row = |source: &&Source<'_>| session::row(source, names, &context);
         let Sorted { need, busy, idle, ended, left_out } = sorted;
@@ -414,7 +414,7 @@ impl Menu {
             let rest = &busy[left - 1..];
             // If all of them are folded, they are counted as in the header.
             let text = match left {
-                1 => Glance::of(rest.iter().map(|source| source.row)).to_string(),
+                1 => Summary::of(rest.iter().map(|source| source.row)).to_string(),
                 _ => folded(rest.iter().map(|source| source.row)),
             };
             others.push(submenu_of(text, 20, rest.iter().map(row).collect()));
@@ -422,7 +422,7 @@ impl Menu {
         others.extend(idle[..idle.len() - idle_folded].iter().map(row));
         let rest: Vec<_> = idle[idle.len() - idle_folded..].iter().chain(ended).map(row).collect();
         if !rest.is_empty() {
-            let idle = (idle_folded > 0).then(|| idle_counted(idle, glance));
+            let idle = (idle_folded > 0).then(|| idle_counted(idle, summary));
             let ended = (!ended.is_empty()).then(|| format!("{} ended", ended.len()));
             let text = idle.into_iter().chain(ended).collect::<Vec<_>>().join(", ");
             others.push(submenu_of(text, 40, rest));
@@ -451,11 +451,11 @@ fn submenu_of(text: String, number: u8, rows: Vec<Item>) -> Item {
 }
 
 /// How many sessions are idle, and how many of them have something new.
-fn idle_counted(idle: &[&Source<'_>], glance: &Glance) -> String {
+fn idle_counted(idle: &[&Source<'_>], summary: &Summary) -> String {
     match idle.iter().filter(|source| source.row.unseen).count() {
-        0 => format!("{} idle", glance.idle),
-        new if new == glance.idle => format!("{new} idle, {}", if new == 1 { "new" } else { "all new" }),
-        new => format!("{} idle, {new} new", glance.idle),
+        0 => format!("{} idle", summary.idle),
+        new if new == summary.idle => format!("{new} idle, {}", if new == 1 { "new" } else { "all new" }),
+        new => format!("{} idle, {new} new", summary.idle),
     }
 }
 

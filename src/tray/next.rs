@@ -5,7 +5,7 @@ use super::details::Source;
 use super::menu::needs;
 use super::notify::Offer;
 use super::view::{Effect, Item, Reviewed};
-use pilotlight_core::action::{Action, Trait};
+use pilotlight_core::action::{Action, ActionFlag};
 use pilotlight_core::alert::Detail;
 use pilotlight_core::fleet::{Row, Session};
 use pilotlight_core::verdict::Status;
@@ -15,7 +15,7 @@ pub(super) fn became(row: &Row, session: &Session, detail: Detail) -> String {
     match row.status {
         _ if row.needs_you() && detail == Detail::Full => format!("It {} now.", needs(row, session)),
         Status::NeedsPermission | Status::NeedsInput => "It waits for you now.".into(),
-        status => format!("It is {} now.", status.nature().does[0]),
+        status => format!("It is {} now.", status.spec().does[0]),
     }
 }
 
@@ -24,7 +24,7 @@ pub(super) fn became(row: &Row, session: &Session, detail: Detail) -> String {
 pub(super) fn next(source: &Source<'_>, failed: Option<Action>) -> Offer {
     let is_hidden = |effect: &Effect| {
         let action = if let Effect::Act(order) = effect { order.operation.action() } else { return false };
-        failed == Some(action) && action.is(Trait::OnlyShows)
+        failed == Some(action) && action.is(ActionFlag::OnlyShows)
     };
     let look =
         Some(looking_at(source.row, source.session)).filter(|look| !is_hidden(look)).unwrap_or(Effect::LiveTable);
@@ -42,7 +42,7 @@ pub(super) fn next(source: &Source<'_>, failed: Option<Action>) -> Offer {
     {
         let action = order.operation.action();
         // A click beside the button may be an accident.
-        let on_body = if action.is(Trait::OnlyShows) || action == Action::Resume { effect.clone() } else { look };
+        let on_body = if action.is(ActionFlag::OnlyShows) || action == Action::Resume { effect.clone() } else { look };
         return Offer { label: action.menu_label().into(), effect, on_body };
     }
     match look {

@@ -236,14 +236,14 @@ impl Notifier {
         self.turns.retain(|key, _| fleet.shown_as(key).is_some());
         for Shown { key, row, session, reader, .. } in fleet.shown() {
             let facts = &session.observed.facts;
-            let opened = match &session.far {
+            let opened = match &session.remote {
                 Some(_) => row.turn.map(|turn| turn.since),
                 None => facts.turn.as_ref().map(|turn| turn.opened.wall),
             };
             let Some(opened) = opened else {
                 // The first end after an observed turn is its own; a later one is that of a turn that was not observed.
-                let ended = match &session.far {
-                    Some(far) => far.completed,
+                let ended = match &session.remote {
+                    Some(remote) => remote.completed,
                     None => facts.closed.as_ref().filter(|closed| !closed.is_guess()).map(|closed| closed.at.wall),
                 };
                 if let Some(turn) = self.turns.get_mut(key) {
@@ -374,7 +374,7 @@ pub(crate) fn alertable<'a>(
         probable: request.is_probable,
         answerable: match session.control.server {
             ServerState::Refused(_) | ServerState::NotListening | ServerState::Unknown
-                if session.far.is_none() && !is_bridged(session) =>
+                if session.remote.is_none() && !is_bridged(session) =>
             {
                 false
             }
@@ -386,7 +386,7 @@ pub(crate) fn alertable<'a>(
     let question = question(session).filter(|_| row.status == Status::NeedsInput && may(Action::Answer));
     let closed = session.observed.facts.closed.as_ref().filter(|_| session.observed.facts.turn.is_none());
     let closed = closed.filter(|closed| closed.ending == Ending::Completed).map(|closed| closed.at.wall);
-    let closed = session.far.as_ref().map_or(closed, |far| far.completed);
+    let closed = session.remote.as_ref().map_or(closed, |remote| remote.completed);
     let completed = closed.map(|at| Completed { at, took: turn.map_or(Span::ZERO, |turn| turn.duration(at)) });
     Alertable {
         key,
@@ -434,8 +434,8 @@ mod tests {
             observed: Observed { owner: Owner::Alive { pid: 1, started: None }, ..Observed::default() },
             ..Session::default()
         };
-        session.vitals.has_active_work = Some(true);
-        session.vitals.questions = vec![Asking { question, since: Time(0), form: Ok(form) }];
+        session.liveness.has_active_work = Some(true);
+        session.liveness.questions = vec![Asking { question, since: Time(0), form: Ok(form) }];
         let row = session.row(Moment::of(Time(0)), &Limits::default()).0;
         let row = Row { status: Status::NeedsInput, ..row };
         for (bridge, is_offered) in [(Bridge::Watches, false), (Bridge::Joined, true)] {

@@ -1,11 +1,11 @@
 //! Runs the commands of `[[on-change]]`.
 //!
-//! [`Occasions`] decides which are due. Each gets the session's row on its standard input, the line that
+//! [`Triggers`] decides which are due. Each gets the session's row on its standard input, the line that
 //! `pilotlight watch --json` would print, and nothing about the session in its arguments. There is no shell in between,
 //! and what it prints goes nowhere. At most [`AT_ONCE`] run at once, each for at most [`LIMIT`]; then its process group
 //! is killed, and so it is when the tray ends.
 
-use pilotlight_core::alert::{Alertable, Detail, Now, Occasions, Quiet, Settings, told};
+use pilotlight_core::alert::{Alertable, Detail, Now, Quiet, Settings, Triggers, told};
 use pilotlight_core::session::Key;
 use pilotlight_core::text::escaped_json;
 use pilotlight_core::time::Time;
@@ -32,7 +32,7 @@ const LIMIT: Duration = Duration::from_secs(30);
 
 /// The commands of the settings.
 pub(crate) struct OnChange {
-    occasions: Occasions,
+    triggers: Triggers,
     commands: Vec<Arc<Known>>,
     detail: Detail,
     runner: Runner,
@@ -50,7 +50,7 @@ impl OnChange {
     /// `handle` is the runtime in which the commands are waited for.
     pub(crate) fn new(commands: &[Command], rules: &Settings, handle: Handle) -> Self {
         let runner = Runner::new(handle, LIMIT);
-        let mut new = Self { occasions: Occasions::default(), commands: Vec::new(), detail: Detail::default(), runner };
+        let mut new = Self { triggers: Triggers::default(), commands: Vec::new(), detail: Detail::default(), runner };
         new.configure(commands, rules);
         new
     }
@@ -62,8 +62,8 @@ impl OnChange {
             self.commands =
                 (1..).zip(commands).map(|(number, command)| Arc::new(Known::new(number, command))).collect();
         }
-        let wanted = commands.iter().flat_map(|command| &command.occasions).copied();
-        self.occasions.configure(wanted.collect(), rules);
+        let wanted = commands.iter().flat_map(|command| &command.triggers).copied();
+        self.triggers.configure(wanted.collect(), rules);
         self.detail = rules.detail;
     }
 
@@ -71,14 +71,14 @@ impl OnChange {
     pub(crate) fn update(&mut self, sessions: &[Alertable<'_>], quiet: &Quiet, now: &Now) {
         // Without a command nothing is followed, and nothing wakes for it.
         if self.commands.is_empty() {
-            self.occasions.forget();
+            self.triggers.forget();
             return;
         }
-        for (key, occasion) in self.occasions.update(sessions, quiet, now) {
+        for (key, trigger) in self.triggers.update(sessions, quiet, now) {
             let Some(session) = sessions.iter().find(|session| *session.key == key) else { continue };
             let Ok(json) = serde_json::to_string(&told(session.row, self.detail)) else { continue };
             let line: Arc<str> = (escaped_json(json) + "\n").into();
-            for known in self.commands.iter().filter(|known| known.command.occasions.contains(&occasion)) {
+            for known in self.commands.iter().filter(|known| known.command.triggers.contains(&trigger)) {
                 self.runner.start(known, Arc::clone(&line));
             }
         }
@@ -86,17 +86,17 @@ impl OnChange {
 
     /// The sessions of which it is to be known whether their terminals have the focus.
     pub(crate) fn queries(&self) -> &[Key] {
-        self.occasions.queries()
+        self.triggers.queries()
     }
 
     /// Records whether a session's terminal has the focus.
     pub(crate) fn focus(&mut self, key: &Key, has_focus: bool) {
-        self.occasions.focus(key, has_focus);
+        self.triggers.focus(key, has_focus);
     }
 
     /// When [`update`](Self::update) must be called even if nothing changed, by the awake clock.
     pub(crate) const fn wake_at(&self) -> Option<Time> {
-        self.occasions.wake_at()
+        self.triggers.wake_at()
     }
 }
 

@@ -42,8 +42,8 @@ impl DesktopTrust {
     pub(crate) fn observe(&self, fleet: &Fleet) {
         let asks = |session: &Session| !session.observed.facts.requests.is_empty() || !questions(session).is_empty();
         // A tool of a session on another machine starts nothing here; those of the sessions here do.
-        let is_asked_from_elsewhere = fleet.shown().any(|shown| shown.session.far.is_some() && asks(shown.session));
-        let here = fleet.shown().map(|shown| shown.session).filter(|session| session.far.is_none());
+        let is_asked_from_elsewhere = fleet.shown().any(|shown| shown.session.remote.is_some() && asks(shown.session));
+        let here = fleet.shown().map(|shown| shown.session).filter(|session| session.remote.is_none());
         let asking = here.filter(|session| is_asked_from_elsewhere || asks(session));
         *self.0.asking.lock().unwrap_or_else(PoisonError::into_inner) = asking.filter_map(Runner::of).collect();
     }

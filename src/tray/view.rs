@@ -12,9 +12,9 @@ use super::icon::Icon;
 use super::mute::Mute;
 pub use id::{ItemId, Kind};
 use pilotlight_core::fleet::Row;
-use pilotlight_core::gist::Gist;
 use pilotlight_core::order::Order;
 use pilotlight_core::session::Key;
+use pilotlight_core::short_reason::ShortReason;
 use pilotlight_core::text::{fit, isolated};
 use pilotlight_core::time::{Moment, Time};
 use pilotlight_core::verdict::Status;
@@ -59,7 +59,7 @@ pub struct Text {
     least: usize,
     /// What follows the head where there is room.
     mark: Box<str>,
-    gist: Option<Gist>,
+    short_reason: Option<ShortReason>,
     /// When something last happened, if the age says that: read when the text is shown.
     last: Option<LastProgress>,
 }
@@ -217,7 +217,7 @@ impl Effect {
 
 impl From<String> for Text {
     fn from(head: String) -> Self {
-        Self { lead: None, head: head.into(), alone: 0, least: 0, mark: "".into(), gist: None, last: None }
+        Self { lead: None, head: head.into(), alone: 0, least: 0, mark: "".into(), short_reason: None, last: None }
     }
 }
 
@@ -229,21 +229,33 @@ impl From<&str> for Text {
 
 impl Text {
     /// The name and the reason for the status: `▶ ml-train · Train again — 2 min, 8 tools, 45 s ago`.
-    pub(crate) fn row(lead: Lead, name: RowName, gist: Gist, last: &LastProgress) -> Self {
+    pub(crate) fn row(lead: Lead, name: RowName, short_reason: ShortReason, last: &LastProgress) -> Self {
         // Views must not differ by a time that is read later.
-        let (gist, last) = if gist.has_last() { (gist.with_last(Time(0)), Some(last.clone())) } else { (gist, None) };
+        let (short_reason, last) = if short_reason.has_last() {
+            (short_reason.with_last(Time(0)), Some(last.clone()))
+        } else {
+            (short_reason, None)
+        };
         let RowName { whole, alone, least, mark } = name;
-        Self { lead: Some(lead), head: whole.into(), alone, least, mark: mark.into(), gist: Some(gist), last }
+        Self {
+            lead: Some(lead),
+            head: whole.into(),
+            alone,
+            least,
+            mark: mark.into(),
+            short_reason: Some(short_reason),
+            last,
+        }
     }
 
     /// A text that is an age, or ends with one.
-    pub(crate) fn age(gist: Gist) -> Self {
-        Self { gist: Some(gist), ..Self::from("") }
+    pub(crate) fn age(short_reason: ShortReason) -> Self {
+        Self { short_reason: Some(short_reason), ..Self::from("") }
     }
 
     /// Words with the time since something last happened: `Last activity, 45 s ago`.
     pub(crate) fn since_last(words: &str, last: &LastProgress) -> Self {
-        Self { last: Some(last.clone()), ..Self::age(Gist::Ago(words.into(), Time(0))) }
+        Self { last: Some(last.clone()), ..Self::age(ShortReason::Ago(words.into(), Time(0))) }
     }
 
     /// The text with its age as of now, within [`COLUMNS`]. Of a row that is too long the agent is left out first, then the
@@ -268,14 +280,14 @@ impl Text {
 
     fn after(&self, lead: &str, now: Moment) -> String {
         let room = COLUMNS - lead.width();
-        let Some(gist) = &self.gist else { return format!("{lead}{}", fit(&self.head, room)) };
+        let Some(short_reason) = &self.short_reason else { return format!("{lead}{}", fit(&self.head, room)) };
         let room = room - SEPARATOR.width();
         let (who, width) = (self.head[..self.alone].width(), self.head.width());
         let whole = width + self.mark.width();
         let least = if self.alone > 0 { who } else { whole }.min(self.least);
         let words = match &self.last {
-            Some(last) => gist.clone().with_last(last.get()).words_within(room - least, now),
-            None => gist.words_within(room - least, now),
+            Some(last) => short_reason.clone().with_last(last.get()).words_within(room - least, now),
+            None => short_reason.words_within(room - least, now),
         };
         if self.head.is_empty() || words.is_empty() {
             let room = COLUMNS - lead.width();
@@ -294,7 +306,7 @@ impl Text {
 
     /// Whether the text contains an age.
     pub(crate) fn has_age(&self) -> bool {
-        self.gist.as_ref().is_some_and(Gist::has_age)
+        self.short_reason.as_ref().is_some_and(ShortReason::has_age)
     }
 }
 

@@ -11,7 +11,7 @@ use pilotlight_core::question::Question;
 use pilotlight_core::session::Observed;
 use pilotlight_core::time::Time;
 use pilotlight_core::verdict::Status::{Idle, Working};
-use pilotlight_core::verdict::{Asking, Status, Vitals};
+use pilotlight_core::verdict::{Asking, Liveness, Status};
 use serde_json::json;
 
 const ID: &str = "36535f61-5c7b-4f09-a70b-2f8aed97280f";
@@ -27,7 +27,7 @@ impl Case {
     pub(super) fn of(story: Story, at: i32, kind: Kind) -> Self {
         let session = Session {
             id: ID.into(),
-            vitals: story.vitals.clone(),
+            liveness: story.liveness.clone(),
             observed: Observed {
                 about: About { kind, cwd: Some("/home/dev/project".into()), ..About::default() },
                 facts: story.facts(at),
@@ -326,13 +326,13 @@ fn a_session_without_an_owner_is_resumed_only_when_it_is_over() {
 fn case_53_a_round_after_our_stop_is_ignored_for_5_s() {
     let stopped = Story::prompted().tool(1, "t1", "bash").abort(10).round(11);
     let at = stopped.moment(10).wall;
-    let stopped = stopped.with_vitals(Vitals { stopped: Some(at), ..Vitals::default() });
+    let stopped = stopped.with_liveness(Liveness { stopped: Some(at), ..Liveness::default() });
     stopped.is(11, Idle).is(14.999, Idle).is(15, Working);
     assert_eq!(stopped.verdict(11).recheck_at, Some(stopped.moment(15).awake));
     // The user's own prompt opens a turn at once.
-    let prompted = Story::prompted().abort(10).prompt(11).round(11).with_vitals(stopped.vitals.clone());
+    let prompted = Story::prompted().abort(10).prompt(11).round(11).with_liveness(stopped.liveness.clone());
     prompted.is(11, Working);
-    Story::prompted().abort(10).round(16).with_vitals(stopped.vitals).is(16, Working);
+    Story::prompted().abort(10).round(16).with_liveness(stopped.liveness).is(16, Working);
 }
 
 /// An order names its turn in this way.
@@ -364,7 +364,11 @@ fn a_question_is_answered_only_where_pilotlight_is_attached() {
     let reported = |form: Result<Form, Box<str>>| {
         let question = Question { id: None, text: "Why?".into(), choices: Vec::new() };
         let asking = Asking { question, since: Time(0), form };
-        story.clone().with_vitals(Vitals { has_active_work: Some(true), questions: vec![asking], ..Vitals::default() })
+        story.clone().with_liveness(Liveness {
+            has_active_work: Some(true),
+            questions: vec![asking],
+            ..Liveness::default()
+        })
     };
     let form = || Ok(Form::read("user_input.requested", &json!({"requestId": "r", "question": "Why?"})).unwrap());
     for server in [ServerState::Attached, ServerState::Hosted(PID)] {

@@ -107,7 +107,7 @@ fn after(content: &str) -> Status {
 fn case_96_a_last_message_that_asks_needs_input() {
     for content in [
         "Shall I go on?",
-        "Done so far.\n\nWhich of the two do you want?\n",
+        "Done so remote.\n\nWhich of the two do you want?\n",
         "```rust\nlet x = 1;\n```\n\nIs that what you meant?",
         "It says \"no\". Shall I try again?",
         "**Shall I proceed?**",

@@ -5,7 +5,7 @@ use pilotlight_agents::codex::log_format;
 use pilotlight_core::limits::Limits;
 use pilotlight_core::owner::Owner;
 use pilotlight_core::replay::{OwnerStory, Replay};
-use pilotlight_core::verdict::{Status, Told, Vitals, judge};
+use pilotlight_core::verdict::{Liveness, Observations, Status, judge};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -59,9 +59,9 @@ fn case_535_a_turn_that_ends_in_a_plan_asks_in_the_plans_words_until_it_is_seen(
         Some("# Paint the fence 1. Buy paint. 2. Paint it.")
     );
     assert!(verdict.is_by_message());
-    let (told, owner) = (Told::by_log(&replay.facts), Owner::Alive { pid: 1, started: None });
+    let (told, owner) = (Observations::by_log(&replay.facts), Owner::Alive { pid: 1, started: None });
     let at = replay.facts.closed.as_ref().unwrap().at;
-    let seen = judge(told, &owner, &Vitals::default(), Some(at.wall), at, &Limits::default());
+    let seen = judge(told, &owner, &Liveness::default(), Some(at.wall), at, &Limits::default());
     assert_eq!(seen.status, Status::Idle);
 }
 

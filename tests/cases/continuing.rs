@@ -5,8 +5,8 @@ use super::actions::Case;
 use super::story::Story;
 use pilotlight_core::action::{Action, ServerState};
 use pilotlight_core::fleet::Kind;
+use pilotlight_core::verdict::Liveness;
 use pilotlight_core::verdict::Status::{Crashed, Idle, NeedsInput, PermissionLost, Working};
-use pilotlight_core::verdict::Vitals;
 
 /// A turn in which three tools were denied.
 fn denied() -> Story {
@@ -16,7 +16,7 @@ fn denied() -> Story {
 /// The story after a reconnection at `at` seconds that sent no prompt.
 fn reconnected(story: Story, at: i32) -> Story {
     let at = Some(story.moment(at).wall);
-    story.with_vitals(Vitals { attached: at, left_undone: at, ..Vitals::default() })
+    story.with_liveness(Liveness { attached: at, left_undone: at, ..Liveness::default() })
 }
 
 #[test]
@@ -45,7 +45,7 @@ fn case_127_reconnected_without_continuing_is_not_idle() {
     // Nothing was denied, so nothing was left undone.
     Story::prompted()
         .answers(1, "Done.")
-        .with_vitals(Vitals { attached: over.vitals.attached, ..Vitals::default() })
+        .with_liveness(Liveness { attached: over.liveness.attached, ..Liveness::default() })
         .is(2, Idle);
 }
 

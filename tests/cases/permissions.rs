@@ -164,7 +164,7 @@ fn case_29_a_prompt_or_a_resume_ends_the_loss() {
 #[test]
 fn case_29_denials_before_we_attached_no_longer_count() {
     let mut story = results("DDD").denied(20, "t4").denied(21, "t5").denied(22, "t6");
-    story.vitals.attached = Some(story.moment(10).wall);
+    story.liveness.attached = Some(story.moment(10).wall);
     story.is(9, Working).is(21, Working).is(22, PermissionLost);
 }
 
@@ -222,7 +222,7 @@ fn case_128_a_run_with_fewer_denials_or_another_failure_has_ended() {
     results("DDDooo").shutdown(7).is(8, Ended);
     results("DDD").error(5).shutdown(7).says(8, Ended, "shut down after an error");
     let mut attached = results("DDD").shutdown(7);
-    attached.vitals.attached = Some(attached.moment(5).wall);
+    attached.liveness.attached = Some(attached.moment(5).wall);
     attached.is(8, Ended);
 }
 
@@ -270,7 +270,7 @@ fn case_205_what_a_server_says_of_approvals_counts_until_the_log_tells_otherwise
         let mut session =
             Session { observed: Observed { facts: story.facts(10), ..Observed::default() }, ..Session::default() };
         session.observed.owner = Owner::Alive { pid: 1, started: None };
-        session.vitals.approves_all = Some((word, story.moment(at).wall));
+        session.liveness.approves_all = Some((word, story.moment(at).wall));
         session.row(story.moment(10), &Limits::default()).0.because.to_string().contains("switched off")
     };
     assert!(said(true, 5) && !said(true, 3) && !said(false, 5));

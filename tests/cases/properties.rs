@@ -8,7 +8,7 @@ use pilotlight_core::limits::Limits;
 use pilotlight_core::owner::Owner;
 use pilotlight_core::replay::{OwnerStory, Replay};
 use pilotlight_core::time::{Moment, Span};
-use pilotlight_core::verdict::{Status, Told, judge};
+use pilotlight_core::verdict::{Observations, Status, judge};
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 
@@ -73,53 +73,53 @@ proptest! {
 
     #[test]
     fn nothing_changes_before_the_recheck(
-        steps in steps(25), after in gap(), owner: u8, vitals in 0..3u8, when in 0..10_000_000i64, part in 0.0..1.0f64
+        steps in steps(25), after in gap(), owner: u8, liveness in 0..3u8, when in 0..10_000_000i64, part in 0.0..1.0f64
     ) {
         let (story, end) = play(Story::new(), &steps);
         let now = end + Span(after);
-        is_stable_until_its_recheck(&with_context(story, now, owner, vitals, when), now, part)?;
+        is_stable_until_its_recheck(&with_context(story, now, owner, liveness, when), now, part)?;
     }
 
     #[test]
     fn nothing_changes_before_the_recheck_of_a_log_that_is_cut(
-        steps in steps(12), after in gap(), owner: u8, vitals in 0..3u8, when in 0..10_000_000i64, part in 0.0..1.0f64
+        steps in steps(12), after in gap(), owner: u8, liveness in 0..3u8, when in 0..10_000_000i64, part in 0.0..1.0f64
     ) {
         let (story, end) = play(Story::cut(), &steps);
         let now = end + Span(after);
-        is_stable_until_its_recheck(&with_context(story, now, owner, vitals, when), now, part)?;
+        is_stable_until_its_recheck(&with_context(story, now, owner, liveness, when), now, part)?;
     }
 
     #[test]
     fn nothing_changes_before_the_recheck_of_an_attached_session(
-        steps in steps(25), after in gap(), owner: u8, vitals in 3..72u8, when in 0..10_000_000i64, part in 0.0..1.0f64
+        steps in steps(25), after in gap(), owner: u8, liveness in 3..72u8, when in 0..10_000_000i64, part in 0.0..1.0f64
     ) {
         let (story, end) = play(Story::new(), &steps);
         let now = end + Span(after);
-        is_stable_until_its_recheck(&with_context(story, now, owner, vitals, when), now, part)?;
+        is_stable_until_its_recheck(&with_context(story, now, owner, liveness, when), now, part)?;
     }
 
     /// The machine slept, or the clock was set.
     #[test]
     fn nothing_changes_before_the_recheck_whatever_the_wall_clock_did(
-        steps in steps(12), after in gap(), owner: u8, vitals in 0..3u8, when in 0..10_000_000i64, part in 0.0..1.0f64,
+        steps in steps(12), after in gap(), owner: u8, liveness in 0..3u8, when in 0..10_000_000i64, part in 0.0..1.0f64,
         by in -4_000_000..40_000_000i64, at in 0..3_000_000i64
     ) {
         let (_, end) = play(Story::new(), &steps);
         let now = end + Span(after);
         let (story, _) = play(Story::new().wall_jumps(Span(at.min(now.0)), Span(by)), &steps);
-        is_stable_until_its_recheck(&with_context(story, now, owner, vitals, when), now, part)?;
+        is_stable_until_its_recheck(&with_context(story, now, owner, liveness, when), now, part)?;
     }
 
     /// As the engine does.
     #[test]
     fn judging_only_at_the_rechecks_misses_nothing(
-        steps in steps(25), owner: u8, vitals in 0..72u8, when in 0..10_000_000i64,
+        steps in steps(25), owner: u8, liveness in 0..72u8, when in 0..10_000_000i64,
         probes in prop::collection::vec(0..50_000_000i64, 4)
     ) {
         let (story, end) = play(Story::new(), &steps);
-        let story = with_context(story, end, owner, vitals, when);
+        let story = with_context(story, end, owner, liveness, when);
         let facts = story.facts(end);
-        let judge_at = |at: Span| judge(Told::by_log(&facts), &story.owner, &story.vitals, story.seen, story.moment(at), &story.limits);
+        let judge_at = |at: Span| judge(Observations::by_log(&facts), &story.owner, &story.liveness, story.seen, story.moment(at), &story.limits);
         let mut probes: Vec<_> = probes.into_iter().map(|after| end + Span(after)).collect();
         probes.sort_unstable_by_key(|at| at.0);
         let mut last = judge_at(end);
@@ -137,27 +137,27 @@ proptest! {
 
     #[test]
     fn a_verdict_is_a_function_of_its_inputs(
-        steps in steps(25), after in gap(), owner: u8, vitals in 0..72u8, when in 0..10_000_000i64
+        steps in steps(25), after in gap(), owner: u8, liveness in 0..72u8, when in 0..10_000_000i64
     ) {
         let (story, end) = play(Story::new(), &steps);
         let now = end + Span(after);
-        let story = with_context(story, now, owner, vitals, when);
+        let story = with_context(story, now, owner, liveness, when);
         let first = story.verdict(now);
         let facts = story.facts(now);
         for _ in 0..2 {
             let (at, limits) = (story.moment(now), &story.limits);
-            prop_assert_eq!(&judge(Told::by_log(&facts), &story.owner, &story.vitals, story.seen, at, limits), &first);
+            prop_assert_eq!(&judge(Observations::by_log(&facts), &story.owner, &story.liveness, story.seen, at, limits), &first);
         }
         prop_assert_eq!(facts, story.facts(now), "judging changes no facts");
     }
 
     #[test]
     fn a_status_does_not_begin_in_the_future(
-        steps in steps(25), after in gap(), owner: u8, vitals in 0..72u8, when in 0..10_000_000i64
+        steps in steps(25), after in gap(), owner: u8, liveness in 0..72u8, when in 0..10_000_000i64
     ) {
         let (story, end) = play(Story::new(), &steps);
         let now = end + Span(after);
-        let verdict = with_context(story.clone(), now, owner, vitals, when).verdict(now);
+        let verdict = with_context(story.clone(), now, owner, liveness, when).verdict(now);
         prop_assert!(verdict.since <= story.moment(now).wall, "{verdict:?}");
     }
 

@@ -3,9 +3,9 @@
 
 use super::story::{PID, START, Story};
 use pilotlight_core::owner::Owner;
-use pilotlight_core::reception::{Blind, Finding, WINDOW};
+use pilotlight_core::stream_probe::{Blind, ProbeResult, WINDOW};
 use pilotlight_core::time::{Span, Time};
-use pilotlight_core::verdict::{Answer, Reception, Sample, Vitals};
+use pilotlight_core::verdict::{Answer, Liveness, Sample, StreamProbe};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -32,7 +32,7 @@ macro_rules! kinds {
 
 kinds! {
     Abort, AgentDone, AgentStart, Answer, Approved, Asks, Autopilot, Broken, Compacted, Compacts, Continues,
-    Denied, Done, Error, ForeignDone, Forked, Hooked, Interactive, Metric, Part, Permission, Prompt, Question,
+    Denied, Done, Error, ForeignDone, Forked, HookReport, Interactive, Metric, Part, Permission, Prompt, Question,
     Repeated, Requests, Resume, ResumePending, Round, RoundEnd, Shell, ShellDone, Shutdown, Sign, Start,
     Steers, Task, TaskComplete, Tool, Unasked, Unknown, UserTool
 }
@@ -60,8 +60,8 @@ pub(crate) fn steps(max: usize) -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 0..max)
 }
 
-/// Adds an owner, vitals and a seen mark to a story that ends at `end`, derived from three numbers.
-pub(crate) fn with_context(story: Story, end: Span, owner: u8, vitals: u8, when: i64) -> Story {
+/// Adds an owner, liveness and a seen mark to a story that ends at `end`, derived from three numbers.
+pub(crate) fn with_context(story: Story, end: Span, owner: u8, liveness: u8, when: i64) -> Story {
     let at = START + Span(when.min(end.0));
     let owner = match owner % 8 {
         0 => Owner::Never,
@@ -74,42 +74,42 @@ pub(crate) fn with_context(story: Story, end: Span, owner: u8, vitals: u8, when:
     };
     let sample = |busy| Some(Sample { busy, at: story.moment(Span(when.min(end.0))) });
     // Of the last progress, or of an earlier one, which does not count.
-    let progress = if vitals.is_multiple_of(2) { story.facts(end).progress.map_or(at, |at| at.wall) } else { at };
-    let findings = [
-        Finding::Receiving { bytes: Some(2_280), within: WINDOW },
-        Finding::Kept,
-        Finding::Silent { may_not_stream: vitals > 90 },
-        Finding::Unanswered,
-        Finding::NoConnection,
-        Finding::Unread,
-        Finding::Unknown(Blind::Shared),
+    let progress = if liveness.is_multiple_of(2) { story.facts(end).progress.map_or(at, |at| at.wall) } else { at };
+    let probe_results = [
+        ProbeResult::Receiving { bytes: Some(2_280), within: WINDOW },
+        ProbeResult::Kept,
+        ProbeResult::Silent { may_not_stream: liveness > 90 },
+        ProbeResult::Unanswered,
+        ProbeResult::NoConnection,
+        ProbeResult::Unread,
+        ProbeResult::Unknown(Blind::Shared),
     ];
-    let reception = findings.get(usize::from(vitals % 11)).map(|&finding| Reception {
+    let stream_probe = probe_results.get(usize::from(liveness % 11)).map(|&probe_result| StreamProbe {
         progress,
         at: story.moment(end),
-        finding,
-        last: vitals.is_multiple_of(3).then(|| story.moment(Span(when.min(end.0)))),
+        probe_result,
+        last: liveness.is_multiple_of(3).then(|| story.moment(Span(when.min(end.0)))),
     });
-    let vitals = Vitals {
+    let liveness = Liveness {
         approves_all: None,
-        busy: [None, sample(true), sample(false)][usize::from(vitals % 3)],
-        has_active_work: [None, None, Some(true), Some(false)][usize::from(vitals / 3 % 4)],
-        attached: (vitals > 60).then_some(at),
+        busy: [None, sample(true), sample(false)][usize::from(liveness % 3)],
+        has_active_work: [None, None, Some(true), Some(false)][usize::from(liveness / 3 % 4)],
+        attached: (liveness > 60).then_some(at),
         stopped: None,
-        answer: vitals.is_multiple_of(5).then_some(Answer {
+        answer: liveness.is_multiple_of(5).then_some(Answer {
             progress: at,
-            active: vitals.is_multiple_of(2),
+            active: liveness.is_multiple_of(2),
             requests: 0,
         }),
-        probing: vitals.is_multiple_of(7),
-        reception,
-        looking: vitals.is_multiple_of(13),
+        probing: liveness.is_multiple_of(7),
+        stream_probe,
+        probing_stream: liveness.is_multiple_of(13),
         streams: false,
         questions: Vec::new(),
-        left_undone: vitals.is_multiple_of(11).then_some(at),
+        left_undone: liveness.is_multiple_of(11).then_some(at),
     };
     let seen: Option<Time> = (when % 3 == 0).then_some(at);
-    let mut story = story.owned(owner).with_vitals(vitals);
+    let mut story = story.owned(owner).with_liveness(liveness);
     story.seen = seen;
     story
 }
@@ -152,7 +152,7 @@ fn append(story: Story, at: Span, step: &Step) -> Story {
             story.event(at, "tool.execution_complete", data)
         }
         Kind::Forked => story.forked(0).sign(at),
-        Kind::Hooked => {
+        Kind::HookReport => {
             let data =
                 json!({ "requestId": request, "permissionRequest": { "kind": "shell" }, "resolvedByHook": true });
             story.event(at, "permission.requested", data)

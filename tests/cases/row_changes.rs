@@ -3,11 +3,11 @@
 use super::story::{PID, START, Story};
 use pilotlight_core::action::Action;
 use pilotlight_core::fleet::{Background, Kind, Label, OwnerView, Row, Session, TurnView};
-use pilotlight_core::gist::Gist;
 use pilotlight_core::owner::Owner;
 use pilotlight_core::question::Question;
 use pilotlight_core::request_view::RequestView;
 use pilotlight_core::session::Observed;
+use pilotlight_core::short_reason::ShortReason;
 use pilotlight_core::time::Span;
 use pilotlight_core::verdict::Status::{Ended, Quiet};
 use pilotlight_core::words::reason::Note;
@@ -47,7 +47,7 @@ fn every_shown_field_makes_a_difference() {
         ("turn", |row| row.turn = None),
         ("request", |row| row.request = Some(story_request())),
         ("question", |row| row.question = Some(Question { id: None, text: "Why?".into(), choices: Vec::new() })),
-        ("gist", |row| row.gist = Gist::Words("reconnect under way".into())),
+        ("short_reason", |row| row.short_reason = ShortReason::Words("reconnect under way".into())),
     ];
     let before = row();
     assert!(!before.differs_from(&before));
@@ -60,7 +60,7 @@ fn every_shown_field_makes_a_difference() {
 
 #[test]
 fn one_gist_differs_from_another() {
-    let with = |words: &str| Row { gist: Gist::Words(words.into()), ..row() };
+    let with = |words: &str| Row { short_reason: ShortReason::Words(words.into()), ..row() };
     assert!(with("rm -rf build").differs_from(&with("ls")));
     assert!(!with("ls").differs_from(&with("ls")));
 }
@@ -74,7 +74,7 @@ fn progress_in_a_turn_makes_no_difference() {
     after.is_seen = true;
     let turn = before.turn.unwrap();
     after.turn = Some(TurnView { tools: turn.tools + 1, ..turn });
-    after.gist = Gist::Turn(TurnView { tools: turn.tools + 1, ..turn }, START + Span::seconds(90));
+    after.short_reason = ShortReason::Turn(TurnView { tools: turn.tools + 1, ..turn }, START + Span::seconds(90));
     assert!(!after.differs_from(&before));
     after.turn = Some(TurnView { older: true, ..turn });
     assert!(after.differs_from(&before), "its start is unknown now");

@@ -2,7 +2,7 @@
 //! not seen yet.
 
 use super::story::{PID, START, Story};
-use pilotlight_core::fleet::{About, Glance, Kind, Row, Session, State, limit_ended, sort};
+use pilotlight_core::fleet::{About, Kind, Row, Session, State, Summary, limit_ended, sort};
 use pilotlight_core::owner::Owner;
 use pilotlight_core::session::Observed;
 use pilotlight_core::time::{Moment, Span, Time};
@@ -14,7 +14,7 @@ const ID: &str = "36535f61-5c7b-4f09-a70b-2f8aed97280f";
 fn session(story: &Story, at: f64) -> Session {
     Session {
         id: ID.into(),
-        vitals: story.vitals.clone(),
+        liveness: story.liveness.clone(),
         seen: story.seen,
         observed: Observed {
             facts: story.facts(at),
@@ -272,7 +272,7 @@ fn a_short_list_leaves_out_sessions_that_ended_long_ago() {
 fn the_summary_counts_sessions_that_need_the_user_work_and_are_idle() {
     let summary = |statuses: &[Status]| {
         let rows: Vec<_> = statuses.iter().map(|&status| plain("x", status, 0)).collect();
-        Glance::of(rows.iter()).to_string()
+        Summary::of(rows.iter()).to_string()
     };
     assert_eq!(
         summary(&[NeedsInput, Status::Stuck, Working, Status::Finishing, Working, Status::Quiet, Idle]),
@@ -288,7 +288,7 @@ fn the_session_that_needs_the_user_most_colours_the_icon() {
     let state = |statuses: &[Status], is_seen| {
         let row = |&status| Row { is_seen, ..plain("x", status, 0) };
         let rows: Vec<_> = statuses.iter().map(row).collect();
-        Glance::of(rows.iter()).state
+        Summary::of(rows.iter()).state
     };
     assert_eq!(state(&[], false), State::Well);
     assert_eq!(state(&[Idle, Ended], false), State::Well);

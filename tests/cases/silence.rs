@@ -3,7 +3,7 @@
 use super::story::Story;
 use pilotlight_core::time::Span;
 use pilotlight_core::verdict::Status::{Ended, Failed, Finishing, Idle, Quiet, Stuck, Working};
-use pilotlight_core::verdict::{Sample, Vitals};
+use pilotlight_core::verdict::{Liveness, Sample};
 use serde_json::json;
 
 #[test]
@@ -89,7 +89,7 @@ fn case_27_limits_of_silence_are_the_same_after_an_hour() {
     let tool = Story::prompted().tool(1, "t1", "bash").signs(30, 3600, 30);
     tool.turns(4260, Quiet, Stuck);
     let at = tool.moment(4255);
-    let busy = tool.with_vitals(Vitals { busy: Some(Sample { busy: true, at }), ..Vitals::default() });
+    let busy = tool.with_liveness(Liveness { busy: Some(Sample { busy: true, at }), ..Liveness::default() });
     busy.turns(7200, Quiet, Stuck).says(7200, Stuck, "running long");
 }
 
@@ -124,7 +124,7 @@ fn case_45_an_open_tool_whose_process_is_busy_is_stuck_at_3600_s() {
     let story = Story::prompted().requests(0, &["bash"]).tool(0, "t1", "bash");
     let sampled = |busy, at: i32| {
         let at = story.moment(at);
-        story.clone().with_vitals(Vitals { busy: Some(Sample { busy, at }), ..Vitals::default() })
+        story.clone().with_liveness(Liveness { busy: Some(Sample { busy, at }), ..Liveness::default() })
     };
     let busy = sampled(true, 659);
     busy.turns(600, Working, Quiet).is(660, Quiet).turns(3600, Quiet, Stuck).says(3600, Stuck, "running long");

@@ -47,7 +47,7 @@ fn an_old_sample_does_not_put_off_the_next_one() {
     let story = Story::prompted().tool(1, "t1", "bash");
     let sampled = |at: f64| {
         let mut story = story.clone();
-        story.vitals.busy = Some(Sample { busy: false, at: story.moment(at) });
+        story.liveness.busy = Some(Sample { busy: false, at: story.moment(at) });
         story
     };
     let due = story.verdict(5).sample_at;

@@ -9,7 +9,7 @@
 use pilotlight_core::limits::Limits;
 use pilotlight_core::owner::Owner;
 use pilotlight_core::time::{Moment, Span, Time};
-use pilotlight_core::verdict::Vitals;
+use pilotlight_core::verdict::Liveness;
 use serde_json::{Value, json};
 
 /// 2026-11-20T18:00:00Z.
@@ -57,7 +57,7 @@ pub(crate) struct Story {
     by: Option<String>,
     ids: u32,
     pub(crate) owner: Owner,
-    pub(crate) vitals: Vitals,
+    pub(crate) liveness: Liveness,
     pub(crate) seen: Option<Time>,
     pub(crate) limits: Limits,
 }
@@ -82,7 +82,7 @@ impl Story {
             by: None,
             ids: 0,
             owner: Owner::Alive { pid: PID, started: Some(START - Span::minutes(1)) },
-            vitals: Vitals::default(),
+            liveness: Liveness::default(),
             seen: None,
             limits: Limits::default(),
         }
@@ -116,13 +116,13 @@ impl Story {
         self.owned(Owner::Alive { pid: PID + 1, started })
     }
 
-    pub(crate) fn with_vitals(mut self, vitals: Vitals) -> Self {
-        self.vitals = vitals;
+    pub(crate) fn with_liveness(mut self, liveness: Liveness) -> Self {
+        self.liveness = liveness;
         self
     }
 
     pub(crate) fn server_says(mut self, has_active_work: bool) -> Self {
-        self.vitals.has_active_work = Some(has_active_work);
+        self.liveness.has_active_work = Some(has_active_work);
         self
     }
 

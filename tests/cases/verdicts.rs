@@ -7,7 +7,7 @@ use pilotlight_agents::copilot::log_format;
 use pilotlight_core::facts::Facts;
 use pilotlight_core::replay::{Change, OwnerStory, Replay};
 use pilotlight_core::time::{Moment, Span};
-use pilotlight_core::verdict::{Status, Told, Verdict, judge};
+use pilotlight_core::verdict::{Observations, Status, Verdict, judge};
 
 impl Story {
     /// The log as it is on disk.
@@ -44,7 +44,8 @@ impl Story {
     pub(crate) fn verdict(&self, at: impl Into<At>) -> Verdict {
         let at = at.into();
         let now = self.moment(at);
-        let verdict = judge(Told::by_log(&self.facts(at)), &self.owner, &self.vitals, self.seen, now, &self.limits);
+        let verdict =
+            judge(Observations::by_log(&self.facts(at)), &self.owner, &self.liveness, self.seen, now, &self.limits);
         assert!(verdict.recheck_at.is_none_or(|recheck| recheck > now.awake), "a recheck in the past: {verdict:?}");
         verdict
     }

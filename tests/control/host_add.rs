@@ -14,14 +14,14 @@ use std::process::{Command, Stdio};
 /// A user here, and the same user's home on a machine that is called devbox.
 pub(super) struct Two {
     pub(super) near: User,
-    pub(super) far: User,
+    pub(super) remote: User,
 }
 
 impl Two {
     /// The home there is empty.
     pub(super) fn new() -> Self {
-        let two = Self { near: User::new(), far: User::new() };
-        let (home, bin) = (two.far.scratch.path().display(), two.far.scratch.path().join("bin"));
+        let two = Self { near: User::new(), remote: User::new() };
+        let (home, bin) = (two.remote.scratch.path().display(), two.remote.scratch.path().join("bin"));
         fs::create_dir_all(&bin).unwrap();
         let path = format!("{}:/usr/bin:/bin", bin.display());
         let ssh = format!(
@@ -50,14 +50,14 @@ impl Two {
 
     /// What is where a program is copied to.
     pub(super) fn copied(&self) -> Vec<String> {
-        let entries = fs::read_dir(self.far.scratch.path().join(".local/bin")).into_iter().flatten().flatten();
+        let entries = fs::read_dir(self.remote.scratch.path().join(".local/bin")).into_iter().flatten().flatten();
         entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
     }
 
     /// Has the far side read what is sent to it slowly.
     fn slow_down(&self) {
         let slow = "#!/bin/sh\nwhile dd bs=4096 count=1 of=\"$HOME/piece\" 2>/dev/null && [ -s \"$HOME/piece\" ]; do\n/bin/cat \"$HOME/piece\"\nsleep 0.05\ndone\n";
-        executable(&self.far.scratch.path().join("bin/cat"), slow);
+        executable(&self.remote.scratch.path().join("bin/cat"), slow);
     }
 }
 
@@ -67,7 +67,7 @@ fn case_428_a_machine_is_added_from_nothing_tried_listed_and_removed() {
     fs::create_dir_all(two.config().parent().unwrap()).unwrap();
     let before = "# mine\n[tray]\ncount = true # so\n";
     fs::write(two.config(), before).unwrap();
-    let session = two.far.session(2);
+    let session = two.remote.session(2);
     session.prompt();
     // Nobody is there to be asked.
     let (code, text) = two.run(&["host", "add", "devbox"]);
@@ -240,7 +240,7 @@ fn case_440_what_is_no_program_is_not_sent_and_nothing_is_copied_that_cannot_be_
     fs::write(state.join("pilotlight"), "").unwrap();
     let (code, text) = two.run(&["host", "add", "devbox", "--yes"]);
     assert!(code == Some(1) && text.contains("cannot be written"), "{text}");
-    assert!(two.copied().is_empty() && !two.far.scratch.path().join("ran").exists() && !two.config().exists());
+    assert!(two.copied().is_empty() && !two.remote.scratch.path().join("ran").exists() && !two.config().exists());
 }
 
 #[test]

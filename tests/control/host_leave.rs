@@ -32,13 +32,13 @@ fn case_605_a_machine_that_is_removed_leaves_nothing_here_or_there() {
             fs::create_dir_all(two.config().parent().unwrap()).unwrap();
             fs::write(two.config(), before).unwrap();
         }
-        let there = below(two.far.scratch.path());
+        let there = below(two.remote.scratch.path());
         let (code, text) = two.run(&["host", "add", "devbox", "--yes"]);
         assert_eq!(code, Some(0), "{text}");
         assert_eq!(two.run(&["host", "test", "devbox"]).0, Some(0));
         let (code, text) = two.run(&["host", "remove", "devbox", "--yes"]);
         assert!(code == Some(0) && text.contains("the program there is removed"), "{text}");
-        assert_eq!(below(two.far.scratch.path()), there, "{before:?}");
+        assert_eq!(below(two.remote.scratch.path()), there, "{before:?}");
         assert_eq!(fs::read_to_string(two.config()).ok().as_deref(), before);
     }
 }
@@ -47,7 +47,7 @@ fn case_605_a_machine_that_is_removed_leaves_nothing_here_or_there() {
 #[test]
 fn case_606_folders_that_hold_something_else_stay() {
     let two = Two::new();
-    let home = two.far.scratch.path();
+    let home = two.remote.scratch.path();
     fs::create_dir_all(home.join(".local/state/pilotlight")).unwrap();
     fs::write(home.join(".local/state/pilotlight/seen.json"), "{}").unwrap();
     assert_eq!(two.run(&["host", "add", "devbox", "--yes"]).0, Some(0));
@@ -61,9 +61,9 @@ fn case_606_folders_that_hold_something_else_stay() {
 fn case_607_a_program_that_another_machine_uses_stays_until_it_does_not() {
     let two = Two::new();
     assert_eq!(two.run(&["host", "add", "devbox", "--yes"]).0, Some(0));
-    let program = two.far.scratch.path().join(".local/bin/pilotlight");
+    let program = two.remote.scratch.path().join(".local/bin/pilotlight");
     let mut other = Command::new(&program);
-    other.env_clear().env("HOME", two.far.scratch.path()).args(["serve", "--stdio"]);
+    other.env_clear().env("HOME", two.remote.scratch.path()).args(["serve", "--stdio"]);
     let mut other = other.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut told = BufReader::new(other.stdout.take().unwrap()).lines();
     told.next().unwrap().unwrap();
@@ -81,7 +81,7 @@ fn case_607_a_program_that_another_machine_uses_stays_until_it_does_not() {
 #[test]
 fn case_608_the_bridge_there_is_removed_before_its_program_or_both_stay() {
     let two = Two::new();
-    let home = two.far.scratch.path();
+    let home = two.remote.scratch.path();
     assert_eq!(two.run(&["host", "add", "devbox", "--yes"]).0, Some(0));
     let key = home.join(".local/state/pilotlight/bridge.key");
     fs::create_dir_all(key.parent().unwrap()).unwrap();
@@ -106,12 +106,12 @@ fn case_609_what_cannot_be_removed_is_said_in_true_words() {
     let two = Two::new();
     assert_eq!(two.run(&["host", "add", "devbox", "--yes"]).0, Some(0));
     let failing = "#!/bin/sh\necho \"rm: cannot remove '$2': Read-only file system\" >&2\nexit 1\n";
-    executable(&two.far.scratch.path().join("bin/rm"), failing);
+    executable(&two.remote.scratch.path().join("bin/rm"), failing);
     let (code, text) = two.run(&["host", "remove", "devbox", "--yes"]);
     assert!(code == Some(1) && text.contains("devbox is no longer in the settings"), "{text}");
     assert!(text.contains("the program is still there: it cannot be removed there: rm: cannot remove"), "{text}");
     assert!(!text.contains("not reached") && !text.contains("nothing was changed"), "{text}");
-    fs::remove_file(two.far.scratch.path().join("bin/rm")).unwrap();
+    fs::remove_file(two.remote.scratch.path().join("bin/rm")).unwrap();
     let (code, text) = two.run(&["host", "remove", "devbox", "--yes"]);
     assert!(code == Some(0) && two.copied().is_empty(), "{text}");
 }
@@ -124,7 +124,7 @@ fn case_610_the_program_there_is_replaced_by_this_one_and_the_tray_uses_it() {
     assert!(code == Some(0) && text.contains("copied a program to no machine"), "{text}");
     assert_eq!(two.run(&["host", "add", "devbox", "--yes"]).0, Some(0));
     let settings = fs::read(two.config()).unwrap();
-    let program = two.far.scratch.path().join(".local/bin/pilotlight");
+    let program = two.remote.scratch.path().join(".local/bin/pilotlight");
     let own = fs::metadata(&program).unwrap().len();
     // One that is older, as far as it differs.
     let older = program.with_extension("older");

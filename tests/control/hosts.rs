@@ -43,9 +43,9 @@ pub(crate) fn name_hosts(user: &User, hosts: &[(&str, Vec<String>)]) {
 
 /// A user here, and one on a machine that is called devbox here.
 fn two() -> (User, User) {
-    let (near, far) = (User::new(), User::new());
-    name_hosts(&near, &[("devbox", serves(&far))]);
-    (near, far)
+    let (near, remote) = (User::new(), User::new());
+    name_hosts(&near, &[("devbox", serves(&remote))]);
+    (near, remote)
 }
 
 pub(super) fn texts(user: &User, args: &[&str]) -> (Option<i32>, String) {
@@ -85,11 +85,11 @@ pub(super) fn told_by(user: &User) -> String {
 /// `host add` asks a program that it has just copied so, on a machine that may be busy.
 #[test]
 fn case_500_what_serve_has_said_is_passed_on_though_its_standard_input_has_ended() {
-    let far = User::new();
+    let remote = User::new();
     let (mut reader, mut writer) = std::io::pipe().unwrap();
     let room = rustix::pipe::fcntl_getpipe_size(&writer).unwrap();
     writer.write_all(&vec![b'\n'; room]).unwrap();
-    let mut serve = far.pilotlight(&["serve", "--stdio"]);
+    let mut serve = remote.pilotlight(&["serve", "--stdio"]);
     let mut child = serve.stdout(writer).spawn().unwrap();
     drop(serve); // the other end of the pipe is its own now
     // Nobody has taken yet what it says.
@@ -102,9 +102,9 @@ fn case_500_what_serve_has_said_is_passed_on_though_its_standard_input_has_ended
 
 #[test]
 fn case_409_sessions_of_another_machine_are_in_the_one_list() {
-    let (near, far) = two();
-    let (here, there) = (near.session(1), far.session(2));
-    let (_owner, _other) = (here.owner(&near), there.owner(&far));
+    let (near, remote) = two();
+    let (here, there) = (near.session(1), remote.session(2));
+    let (_owner, _other) = (here.owner(&near), there.owner(&remote));
     here.prompt();
     there.prompt();
     let watch = near.watch();
@@ -131,9 +131,9 @@ fn case_409_sessions_of_another_machine_are_in_the_one_list() {
 #[test]
 fn case_410_an_order_is_carried_out_where_the_session_is() {
     for has_tray in [false, true] {
-        let (near, far) = two();
-        let (here, there) = (near.session(1), far.session(2));
-        let (_owner, mut other) = (here.owner(&near), Some(there.owner(&far)));
+        let (near, remote) = two();
+        let (here, there) = (near.session(1), remote.session(2));
+        let (_owner, mut other) = (here.owner(&near), Some(there.owner(&remote)));
         here.prompt();
         there.prompt();
         let _tray = has_tray.then(|| Tray::start(&near));
@@ -197,11 +197,11 @@ fn case_411_a_host_names_no_session_but_its_own() {
 
 #[test]
 fn case_412_what_a_hostile_host_says_costs_only_that_host() {
-    let (near, far) = two();
-    let session = far.session(1);
-    let _owner = session.owner(&far);
+    let (near, remote) = two();
+    let session = remote.session(1);
+    let _owner = session.owner(&remote);
     session.prompt();
-    let good = told_by(&far);
+    let good = told_by(&remote);
     let sh = |script: String| vec!["sh".to_owned(), "-c".into(), script];
     let file = near.scratch.path().join("hello");
     fs::write(&file, hello(1)).unwrap();
@@ -210,7 +210,7 @@ fn case_412_what_a_hostile_host_says_costs_only_that_host() {
     name_hosts(
         &near,
         &[
-            ("devbox", serves(&far)),
+            ("devbox", serves(&remote)),
             ("noisy", says(&near, &shell_noise)),
             ("endless", after_hello("yes x | tr -d '\\n'")),
             ("flood", after_hello("yes '\"ready\"'")),
@@ -289,9 +289,9 @@ fn ticks(pid: u32) -> u64 {
 /// A short interruption is no news; the children end with the program.
 #[test]
 fn case_413_a_connection_is_made_anew_and_ends_with_the_program() {
-    let (near, far) = two();
-    let session = far.session(1);
-    let _owner = session.owner(&far);
+    let (near, remote) = two();
+    let session = remote.session(1);
+    let _owner = session.owner(&remote);
     session.prompt();
     let watch = near.watch();
     watch.wait_status(&session, "working");
@@ -318,13 +318,13 @@ pub(crate) fn child_of(pid: u32) -> u32 {
 /// There is never a second engine that acts: what the tray there knows and does is what is told.
 #[test]
 fn case_414_where_a_tray_runs_it_is_asked() {
-    let (near, far) = two();
-    let session = far.session(1);
-    let owner = session.owner(&far);
+    let (near, remote) = two();
+    let session = remote.session(1);
+    let owner = session.owner(&remote);
     session.prompt();
-    let tray = Tray::start(&far);
-    assert!(told_by(&far).starts_with(r#"{"pilotlight":"#));
-    assert!(told_by(&far).lines().next().unwrap().contains(r#""has-tray":true"#));
+    let tray = Tray::start(&remote);
+    assert!(told_by(&remote).starts_with(r#"{"pilotlight":"#));
+    assert!(told_by(&remote).lines().next().unwrap().contains(r#""has-tray":true"#));
     let watch = near.watch();
     watch.wait_status(&session, "working");
     session.asks_permission("r1");
@@ -339,11 +339,11 @@ fn case_414_where_a_tray_runs_it_is_asked() {
 /// What is asked over the pipe by whoever should not.
 #[test]
 fn case_415_the_pipe_takes_no_order_for_elsewhere_and_opens_no_window() {
-    let far = User::new();
-    let session = far.session(1);
-    let _owner = session.owner(&far);
+    let remote = User::new();
+    let session = remote.session(1);
+    let _owner = session.owner(&remote);
     session.prompt();
-    let mut serve = far.pilotlight(&["serve", "--stdio"]);
+    let mut serve = remote.pilotlight(&["serve", "--stdio"]);
     let mut child = serve.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let (mut to, mut lines) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()).lines());
     let mut report = |order: &str| {
@@ -366,7 +366,7 @@ fn case_415_the_pipe_takes_no_order_for_elsewhere_and_opens_no_window() {
     assert!(over.contains("not understood"), "{over}");
     assert_eq!(child.wait().unwrap().code(), Some(1));
     // What an agent starts there may look, and no more.
-    let mut serve: Command = far.pilotlight(&["serve", "--stdio"]);
+    let mut serve: Command = remote.pilotlight(&["serve", "--stdio"]);
     serve.env("COPILOT_AGENT_SESSION_ID", "x").stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = serve.spawn().unwrap();
     let mut to = child.stdin.take().unwrap();
@@ -380,10 +380,10 @@ fn case_415_the_pipe_takes_no_order_for_elsewhere_and_opens_no_window() {
 
 #[test]
 fn case_420_what_the_user_has_seen_here_is_seen_there() {
-    let far = User::new();
-    let session = far.session(1);
-    let _owner = session.owner(&far);
-    let mut serve = far.pilotlight(&["serve", "--stdio"]);
+    let remote = User::new();
+    let session = remote.session(1);
+    let _owner = session.owner(&remote);
+    let mut serve = remote.pilotlight(&["serve", "--stdio"]);
     let mut child = serve.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let (mut to, lines) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()).lines());
     let mut lines = lines.map_while(Result::ok);
@@ -395,7 +395,7 @@ fn case_420_what_the_user_has_seen_here_is_seen_there() {
     lines.find(|line| line.contains(r#""unseen":false"#)).unwrap();
     writeln!(to, r#"{{"ping":7}}"#).unwrap();
     lines.find(|line| line == r#"{"pong":7}"#).unwrap();
-    assert_eq!(far.row(&session).unwrap()["unseen"], false);
+    assert_eq!(remote.row(&session).unwrap()["unseen"], false);
     drop(to);
     assert!(child.wait().unwrap().success());
 }
@@ -404,9 +404,9 @@ fn case_420_what_the_user_has_seen_here_is_seen_there() {
 #[test]
 #[ignore = "tests/long.sh"]
 fn case_405_a_machine_that_is_frozen_is_said_to_be_and_is_left() {
-    let (near, far) = two();
-    let session = far.session(1);
-    let _owner = session.owner(&far);
+    let (near, remote) = two();
+    let session = remote.session(1);
+    let _owner = session.owner(&remote);
     session.prompt();
     let tray = Tray::start(&near);
     wait_until(SOON, "the tray knows it", String::new, || near.row(&session).map(drop));
@@ -425,11 +425,11 @@ fn case_405_a_machine_that_is_frozen_is_said_to_be_and_is_left() {
 #[ignore = "tests/long.sh"]
 fn figures_a_change_there_is_a_line_here() {
     const ROUNDS: usize = 200;
-    let (near, far) = two();
-    let session = far.session(1);
-    let _owner = session.owner(&far);
+    let (near, remote) = two();
+    let session = remote.session(1);
+    let _owner = session.owner(&remote);
     session.prompt();
-    for (name, user) in [("there", &far), ("here", &near)] {
+    for (name, user) in [("there", &remote), ("here", &near)] {
         let mut watch = user.pilotlight(&["watch", "--json"]).stdout(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(watch.stdout.take().unwrap()).lines().map_while(Result::ok);
         lines.find(|line| line.contains(r#""status":"working""#)).unwrap();

@@ -18,13 +18,13 @@ const LONG: Duration = Duration::from_secs(60);
 /// A user here, and a machine that is reached as long as its gate is there.
 struct Away {
     near: User,
-    far: User,
+    remote: User,
 }
 
 impl Away {
     fn new() -> Self {
-        let away = Self { near: User::new(), far: User::new() };
-        let serve: Vec<_> = serves(&away.far).iter().map(|word| format!("'{word}'")).collect();
+        let away = Self { near: User::new(), remote: User::new() };
+        let serve: Vec<_> = serves(&away.remote).iter().map(|word| format!("'{word}'")).collect();
         let script = format!(
             "[ -e '{}' ] || {{ echo 'no way there' >&2; exit 3; }}; exec {}",
             away.gate().display(),
@@ -36,7 +36,7 @@ impl Away {
     }
 
     fn gate(&self) -> PathBuf {
-        self.far.scratch.path().join("gate")
+        self.remote.scratch.path().join("gate")
     }
 
     fn open(&self) {
@@ -66,8 +66,8 @@ impl Away {
 #[test]
 fn case_595_the_rows_of_a_machine_out_of_reach_stay_and_count_as_unknown() {
     let away = Away::new();
-    let (asks, rests) = (away.far.session(1), away.far.session(2));
-    let (_owner, _other) = (asks.owner(&away.far), rests.owner(&away.far));
+    let (asks, rests) = (away.remote.session(1), away.remote.session(2));
+    let (_owner, _other) = (asks.owner(&away.remote), rests.owner(&away.remote));
     asks.prompt();
     asks.asks_permission("r1");
     rests.prompt();
@@ -150,8 +150,8 @@ fn case_596_of_a_machine_that_was_never_reached_nothing_is_known_and_that_is_sai
 #[test]
 fn case_597_an_order_tries_the_machine_at_once_and_goes_there_if_it_is_back() {
     let away = Away::new();
-    let session = away.far.session(1);
-    let mut owner = Some(session.owner(&away.far));
+    let session = away.remote.session(1);
+    let mut owner = Some(session.owner(&away.remote));
     session.prompt();
     let tray = Tray::start(&away.near);
     away.wait_reached(&session, true);
@@ -180,8 +180,8 @@ fn case_597_an_order_tries_the_machine_at_once_and_goes_there_if_it_is_back() {
 #[test]
 fn case_598_a_machine_that_a_command_reaches_is_reached_by_the_tray() {
     let away = Away::new();
-    let session = away.far.session(1);
-    let _owner = session.owner(&away.far);
+    let session = away.remote.session(1);
+    let _owner = session.owner(&away.remote);
     session.prompt();
     let tray = Tray::start(&away.near);
     away.wait_reached(&session, true);
@@ -202,8 +202,8 @@ fn case_598_a_machine_that_a_command_reaches_is_reached_by_the_tray() {
 #[ignore = "tests/long.sh"]
 fn case_599_a_machine_that_hangs_is_unknown_even_if_its_sessions_only_wait() {
     let away = Away::new();
-    let session = away.far.session(1);
-    let _owner = session.owner(&away.far);
+    let session = away.remote.session(1);
+    let _owner = session.owner(&away.remote);
     session.prompt();
     session.asks_permission("r1");
     let tray = Tray::start(&away.near);
@@ -229,11 +229,11 @@ fn case_599_a_machine_that_hangs_is_unknown_even_if_its_sessions_only_wait() {
 
 #[test]
 fn case_600_one_machine_by_two_names_and_this_machine_itself_are_noticed() {
-    let (near, far) = (User::new(), User::new());
-    let session = far.session(1);
-    let _owner = session.owner(&far);
+    let (near, remote) = (User::new(), User::new());
+    let session = remote.session(1);
+    let _owner = session.owner(&remote);
     session.prompt();
-    name_hosts(&near, &[("devbox", serves(&far)), ("gpu", serves(&far)), ("self", serves(&near))]);
+    name_hosts(&near, &[("devbox", serves(&remote)), ("gpu", serves(&remote)), ("self", serves(&near))]);
     let tray = Tray::start(&near);
     let listed = || texts(&near, &["host", "list"]).1;
     let is_told = || (listed().matches("reached, ").count() == 3).then(listed);
@@ -256,27 +256,27 @@ fn case_600_one_machine_by_two_names_and_this_machine_itself_are_noticed() {
 /// A desktop's runtime folder is not that of a connection by `ssh`.
 #[test]
 fn case_601_a_tray_of_another_environment_is_found_and_no_second_one_acts() {
-    let (near, far) = (User::new(), User::new());
-    let session = far.session(1);
-    let _owner = session.owner(&far);
+    let (near, remote) = (User::new(), User::new());
+    let session = remote.session(1);
+    let _owner = session.owner(&remote);
     session.prompt();
-    let desktop = far.scratch.path().join("run");
+    let desktop = remote.scratch.path().join("run");
     fs::create_dir(&desktop).unwrap();
     let with = |args: &[&str], place: &PathBuf| -> Command {
-        let mut command = far.pilotlight(args);
+        let mut command = remote.pilotlight(args);
         command.env("XDG_RUNTIME_DIR", place);
         command
     };
-    let tray = Tray::start_from(&far, with(&["tray"], &desktop));
+    let tray = Tray::start_from(&remote, with(&["tray"], &desktop));
     let served = || desktop.join("pilotlight/pilotlight.sock").exists().then_some(());
     wait_until(SOON, "the tray serves its socket", || tray.output(), served);
-    name_hosts(&near, &[("devbox", serves(&far))]);
+    name_hosts(&near, &[("devbox", serves(&remote))]);
     let (code, text) = texts(&near, &["host", "test", "devbox"]);
     assert!(code == Some(0) && text.contains("; a tray runs there"), "{text}");
     // Nor does a second tray, wherever it is started from.
-    let elsewhere = far.scratch.path().join("elsewhere");
+    let elsewhere = remote.scratch.path().join("elsewhere");
     fs::create_dir(&elsewhere).unwrap();
-    for mut second in [far.pilotlight(&["tray"]), with(&["tray"], &elsewhere)] {
+    for mut second in [remote.pilotlight(&["tray"]), with(&["tray"], &elsewhere)] {
         let ran = second.env("DBUS_SESSION_BUS_ADDRESS", "unix:path=/nowhere/bus").output().unwrap();
         let text = String::from_utf8_lossy(&ran.stdout).into_owned();
         assert!(ran.status.success() && text.contains("already running"), "{text}");

@@ -15,11 +15,11 @@ use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
 /// A user who has the bridge, and the socket that it would connect to.
 fn bridged() -> (User, PathBuf) {
-    let far = User::new();
-    let state = far.scratch.path().join(".local/state/pilotlight");
+    let remote = User::new();
+    let state = remote.scratch.path().join(".local/state/pilotlight");
     fs::create_dir_all(&state).unwrap();
     fs::write(state.join("bridge.key"), [7; 32]).unwrap();
-    (far, state.join("bridge.sock"))
+    (remote, state.join("bridge.sock"))
 }
 
 /// A `serve` that has told of all sessions.
@@ -30,8 +30,8 @@ struct Served {
 }
 
 impl Served {
-    fn start(far: &User) -> Self {
-        let mut serve = far.pilotlight(&["serve", "--stdio"]);
+    fn start(remote: &User) -> Self {
+        let mut serve = remote.pilotlight(&["serve", "--stdio"]);
         serve.env_remove("XDG_RUNTIME_DIR").stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = serve.spawn().unwrap();
         let (to, from) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()).lines());
@@ -63,13 +63,13 @@ impl Served {
 
 #[test]
 fn case_479_bridges_are_listened_for_by_one_that_gives_orders_and_then_by_the_next() {
-    let (far, socket) = bridged();
+    let (remote, socket) = bridged();
     let is_listened_to = || UnixStream::connect(&socket).is_ok();
     let wait_for = |listened: bool| {
         let is_so = || (is_listened_to() == listened).then_some(());
         wait_until(SOON, &format!("listened to: {listened}"), String::new, is_so);
     };
-    let (mut watches, mut acts, mut later) = (Served::start(&far), Served::start(&far), Served::start(&far));
+    let (mut watches, mut acts, mut later) = (Served::start(&remote), Served::start(&remote), Served::start(&remote));
     watches.say(r#"{"ping":1}"#);
     watches.wait_line(r#"{"pong":1}"#);
     assert!(!is_listened_to(), "nobody gives orders");
@@ -90,11 +90,11 @@ fn case_479_bridges_are_listened_for_by_one_that_gives_orders_and_then_by_the_ne
 
 #[test]
 fn case_479_whoever_only_watches_does_not_say_that_it_acts() {
-    let (near, far) = (User::new(), User::new());
+    let (near, remote) = (User::new(), User::new());
     // What each connection says, in a file of its own.
     let heard = near.scratch.path().join("heard");
     fs::create_dir(&heard).unwrap();
-    let mut words = says(&near, &told_by(&far));
+    let mut words = says(&near, &told_by(&remote));
     words[2] = words[2].replace("cat >/dev/null", &format!("cat >{}/$$", heard.display()));
     name_hosts(&near, &[("devbox", words)]);
     let said = || {

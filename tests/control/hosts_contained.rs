@@ -30,14 +30,14 @@ fn case_455_the_sessions_of_a_container_are_those_that_are_in_it() {
         if !is_possible(words) {
             continue;
         }
-        let (near, far) = (User::new(), User::new());
-        let session = far.session(1);
-        let program = far.scratch.path().join("copilot");
+        let (near, remote) = (User::new(), User::new());
+        let session = remote.session(1);
+        let program = remote.scratch.path().join("copilot");
         copy_program("/bin/sleep", &program);
         let (program, folder) = (program.display(), session.path.display());
         let owns = format!("{program} 3600 & echo $! >{folder}/inuse.$!.lock; exec \"$@\"");
         let inside = [words, &["sh", "-c", &owns, "sh"]].concat();
-        name_hosts(&near, &[("box", contained(&inside, &far))]);
+        name_hosts(&near, &[("box", contained(&inside, &remote))]);
         session.prompt();
         let watch = near.watch();
         // Between fork and exec, its process is not the agent's yet.
@@ -64,16 +64,16 @@ fn case_476_what_a_hook_in_a_container_reports_is_in_every_list() {
     if !is_possible(&unshare) {
         return;
     }
-    let (near, far) = (User::new(), User::new());
+    let (near, remote) = (User::new(), User::new());
     // The agent lives in the first container alone: one that is made later has other processes.
-    let home = far.scratch.path().display();
-    copy_program("/bin/bash", far.scratch.path().join("aider"));
+    let home = remote.scratch.path().display();
+    copy_program("/bin/bash", remote.scratch.path().join("aider"));
     let program = env!("CARGO_BIN_EXE_pilotlight");
     let agent = format!("sh -c '{program} report --agent aider --session s1 --state working'; sleep 3600; :");
     let script = format!(
         "[ -e {home}/once ] || {{ touch {home}/once; HOME={home} {home}/aider -c \"{agent}\" & }}; exec \"$@\""
     );
-    name_hosts(&near, &[("box", contained(&[&unshare[..], &["sh", "-c", &script, "sh"]].concat(), &far))]);
+    name_hosts(&near, &[("box", contained(&[&unshare[..], &["sh", "-c", &script, "sh"]].concat(), &remote))]);
     let _tray = Tray::start(&near);
     let ids = |args: &[&str]| near.rows(args).iter().map(|row| row["id"].clone()).collect::<Vec<_>>();
     wait_until(SOON, "the tray knows it", String::new, || (ids(&[]) == ["s1"]).then_some(()));

@@ -14,12 +14,12 @@ fn case_451_in_a_new_network_a_machine_is_tried_again_at_once() {
     let Some(network) = Network::new() else {
         return; // only root can make one
     };
-    let (near, far) = (User::new(), User::new());
-    let session = far.session(1);
-    let _owner = session.owner(&far);
+    let (near, remote) = (User::new(), User::new());
+    let session = remote.session(1);
+    let _owner = session.owner(&remote);
     session.prompt();
     let (tried, there) = (near.scratch.path().join("tried"), near.scratch.path().join("there"));
-    let serve = serves(&far).join(" ");
+    let serve = serves(&remote).join(" ");
     let script = format!("echo >>{}; test -e {} && exec {serve}", tried.display(), there.display());
     name_hosts(&near, &[("devbox", vec!["sh".into(), "-c".into(), script])]);
     network.enter();

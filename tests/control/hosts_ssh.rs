@@ -126,9 +126,9 @@ impl Drop for Sshd {
 }
 
 /// The user there: what `ssh` starts is Pilotlight with that user's home.
-fn program(far: &User) -> String {
-    let path = far.scratch.path().join("pilotlight");
-    let home = far.scratch.path().display();
+fn program(remote: &User) -> String {
+    let path = remote.scratch.path().join("pilotlight");
+    let home = remote.scratch.path().display();
     let program = env!("CARGO_BIN_EXE_pilotlight");
     executable(
         &path,
@@ -152,9 +152,9 @@ fn case_453_a_session_that_ended_there_is_chosen_and_resumed_in_a_terminal_here(
     if !Path::new(SSHD).exists() {
         return; // tests/long.sh installs it, as root
     }
-    let (near, (far, sessions), mut sshd) = (User::new(), resumable(&["Write the migration", "Old"]), Sshd::new());
+    let (near, (remote, sessions), mut sshd) = (User::new(), resumable(&["Write the migration", "Old"]), Sshd::new());
     sshd.start("");
-    name_devbox(&near, &program(&far));
+    name_devbox(&near, &program(&remote));
     let mut resume = near.pilotlight(&["resume"]);
     resume.env("PATH", sshd.search_path());
     let terminal = Tmux::with_exit_code(&resume, 120, 12);
@@ -162,7 +162,7 @@ fn case_453_a_session_that_ended_there_is_chosen_and_resumed_in_a_terminal_here(
     terminal.text("old @devbox");
     terminal.shows("1 of 2");
     terminal.press(&["Enter"]);
-    let work = far.scratch.path().join("work-2");
+    let work = remote.scratch.path().join("work-2");
     terminal.shows(&format!("run with --resume={} in {}", sessions[1].id, work.display()));
     terminal.text("hello");
     terminal.press(&["Enter"]);
@@ -176,17 +176,17 @@ fn case_417_another_machine_is_reached_by_the_users_own_ssh() {
     if !Path::new(SSHD).exists() {
         return; // tests/long.sh installs it, as root
     }
-    let (near, far, mut sshd) = (User::new(), User::new(), Sshd::new());
+    let (near, remote, mut sshd) = (User::new(), User::new(), Sshd::new());
     sshd.start("");
     let config = |program: &str| name_devbox(&near, program);
-    config(&program(&far));
+    config(&program(&remote));
     let path = sshd.search_path();
     let run = |args: &[&str]| {
         let ran = near.pilotlight(args).env("PATH", &path).output().unwrap();
         String::from_utf8_lossy(&[ran.stdout, ran.stderr].concat()).into_owned()
     };
-    let session = far.session(2);
-    let owner = session.owner(&far);
+    let session = remote.session(2);
+    let owner = session.owner(&remote);
     session.prompt();
     let mut watch = near.pilotlight(&["watch", "--json"]);
     watch.env("PATH", &path);
@@ -215,7 +215,7 @@ fn case_417_another_machine_is_reached_by_the_users_own_ssh() {
     config("no-such-program");
     let text = run(&["status"]);
     assert!(text.contains("devbox is not reached: there is no program `no-such-program` there"), "{text}");
-    config(&program(&far));
+    config(&program(&remote));
     sshd.trust("other-host");
     let text = run(&["status"]);
     assert!(text.contains("devbox is not reached: its host key has changed"), "{text}");
@@ -232,8 +232,8 @@ fn case_417_another_machine_is_reached_by_the_users_own_ssh() {
 }
 
 /// The process of `serve` that runs as this user.
-fn serve_of(far: &User) -> u32 {
-    let home = format!("HOME={}", far.scratch.path().display());
+fn serve_of(remote: &User) -> u32 {
+    let home = format!("HOME={}", remote.scratch.path().display());
     let is_it = |pid: u32| {
         let has = |file: &str, word: &str| {
             let text = fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
@@ -252,7 +252,7 @@ fn case_478_another_version_a_frozen_far_side_and_a_password_are_said_over_ssh()
     if !Path::new(SSHD).exists() {
         return; // tests/long.sh installs it, as root
     }
-    let (near, far, mut sshd) = (User::new(), User::new(), Sshd::new());
+    let (near, remote, mut sshd) = (User::new(), User::new(), Sshd::new());
     sshd.start("");
     let config = |program: &str| name_devbox(&near, program);
     let path = sshd.search_path();
@@ -265,13 +265,13 @@ fn case_478_another_version_a_frozen_far_side_and_a_password_are_said_over_ssh()
         assert_eq!(text.matches("devbox is not reached: ").count(), 1, "{text}");
         assert!(text.contains(&format!("devbox is not reached: {words}")), "{text}\n{}", sshd.log());
     };
-    let session = far.session(2);
-    let _owner = session.owner(&far);
+    let session = remote.session(2);
+    let _owner = session.owner(&remote);
     session.prompt();
 
     // A program of another version.
-    let program = program(&far);
-    let other = far.scratch.path().join("other");
+    let program = program(&remote);
+    let other = remote.scratch.path().join("other");
     let later = "s/\"version\":\"[^\"]*\",\"schema\":1/\"version\":\"9.9.0\",\"schema\":2/";
     executable(&other, &format!("#!/bin/sh\n{program} \"$@\" | sed -u '{later}'\n"));
     config(&other.display().to_string());
@@ -284,7 +284,7 @@ fn case_478_another_version_a_frozen_far_side_and_a_password_are_said_over_ssh()
     tray.env("PATH", &path);
     let tray = Tray::start_from(&near, tray);
     wait_until(SOON, "the tray knows it", || tray.output(), || near.row(&session).map(drop));
-    let frozen = serve_of(&far);
+    let frozen = serve_of(&remote);
     freeze(frozen);
     let began = Instant::now();
     let (code, text) = run(&["stop", &session.id]);
@@ -310,8 +310,8 @@ fn case_434_a_machine_is_added_over_the_users_own_ssh() {
     if !Path::new(SSHD).exists() {
         return; // tests/long.sh installs it, as root
     }
-    let (near, far, mut sshd) = (User::new(), User::new(), Sshd::new());
-    let home = far.scratch.path();
+    let (near, remote, mut sshd) = (User::new(), User::new(), Sshd::new());
+    let home = remote.scratch.path();
     sshd.start(&format!(
         "ForceCommand env -i HOME={} LANG=C.UTF-8 PATH=/usr/bin:/bin sh -c \"$SSH_ORIGINAL_COMMAND\"",
         home.display()
@@ -323,8 +323,8 @@ fn case_434_a_machine_is_added_over_the_users_own_ssh() {
     };
     let config = || fs::read_to_string(near.scratch.path().join(".config/pilotlight/config.toml"));
     let own = home.join(".local/bin/pilotlight");
-    let session = far.session(2);
-    let _owner = session.owner(&far);
+    let session = remote.session(2);
+    let _owner = session.owner(&remote);
     session.prompt();
     let (code, text) = run(&["host", "add", "devbox"]);
     assert!(code == Some(4) && !own.exists() && config().is_err(), "{text}");
@@ -362,9 +362,9 @@ fn case_434_a_machine_is_added_over_the_users_own_ssh() {
 }
 
 /// What a program there sees of the user's machine: a wrapper that writes down its environment first.
-fn telling_program(far: &User) -> (String, PathBuf) {
-    let (told, path) = (far.scratch.path().join("environment"), far.scratch.path().join("telling"));
-    let script = format!("#!/bin/sh\nenv >>'{}'\nexec {} \"$@\"\n", told.display(), program(far));
+fn telling_program(remote: &User) -> (String, PathBuf) {
+    let (told, path) = (remote.scratch.path().join("environment"), remote.scratch.path().join("telling"));
+    let script = format!("#!/bin/sh\nenv >>'{}'\nexec {} \"$@\"\n", told.display(), program(remote));
     executable(&path, &script);
     (path.display().to_string(), told)
 }
@@ -376,9 +376,9 @@ fn case_602_what_the_user_set_for_their_own_ssh_is_theirs() {
     if !Path::new(SSHD).exists() {
         return; // tests/long.sh installs it, as root
     }
-    let (near, far, mut sshd) = (User::new(), User::new(), Sshd::new());
+    let (near, remote, mut sshd) = (User::new(), User::new(), Sshd::new());
     sshd.start("X11Forwarding yes\nAllowTcpForwarding yes\nAllowAgentForwarding yes");
-    let (program, told) = telling_program(&far);
+    let (program, told) = telling_program(&remote);
     name_devbox(&near, &program);
     let path = sshd.search_path();
     let socket = sshd.path("agent");
@@ -394,8 +394,8 @@ fn case_602_what_the_user_set_for_their_own_ssh_is_theirs() {
         let ran = command(args).output().unwrap();
         (ran.status.code(), String::from_utf8_lossy(&[ran.stdout, ran.stderr].concat()).into_owned())
     };
-    let session = far.session(2);
-    let _owner = session.owner(&far);
+    let session = remote.session(2);
+    let _owner = session.owner(&remote);
     session.prompt();
     let held = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = held.local_addr().unwrap().port();
@@ -469,8 +469,8 @@ fn case_603_whatever_starts_with_the_shell_there_the_machine_is_added_and_reache
         if !Path::new("/usr/bin").join(needed.unwrap()).exists() {
             continue;
         }
-        let (near, far, mut sshd) = (User::new(), User::new(), Sshd::new());
-        let home = far.scratch.path();
+        let (near, remote, mut sshd) = (User::new(), User::new(), Sshd::new());
+        let home = remote.scratch.path();
         fs::write(home.join(".bashrc"), format!("{rc}\n")).unwrap();
         sshd.start(&format!(
             "Banner {}\nForceCommand env -i HOME={} LANG=C.UTF-8 PATH=/usr/bin:/bin SSH_ORIGINAL_COMMAND=\"$SSH_ORIGINAL_COMMAND\" {}",
@@ -500,10 +500,10 @@ fn case_604_what_reads_all_that_is_sent_there_is_said_to() {
     if !Path::new(SSHD).exists() {
         return; // tests/long.sh installs it, as root
     }
-    let (near, far, mut sshd) = (User::new(), User::new(), Sshd::new());
+    let (near, remote, mut sshd) = (User::new(), User::new(), Sshd::new());
     sshd.start(&format!(
         "ForceCommand env -i HOME={} PATH=/usr/bin:/bin sh -c 'cat >/dev/null'",
-        far.scratch.path().display()
+        remote.scratch.path().display()
     ));
     let ran = near.pilotlight(&["host", "add", "devbox"]).env("PATH", sshd.search_path()).output().unwrap();
     let text = String::from_utf8_lossy(&ran.stderr).into_owned();

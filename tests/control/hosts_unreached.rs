@@ -27,11 +27,11 @@ fn words(script: &str) -> Vec<String> {
 
 #[test]
 fn case_456_a_machine_that_is_named_and_not_reached_is_a_failure() {
-    let (near, far) = (User::new(), User::new());
-    let session = far.session(1);
-    let _owner = session.owner(&far);
+    let (near, remote) = (User::new(), User::new());
+    let session = remote.session(1);
+    let _owner = session.owner(&remote);
     session.prompt();
-    name_hosts(&near, &[("dead", vec!["false".into()]), ("devbox", serves(&far))]);
+    name_hosts(&near, &[("dead", vec!["false".into()]), ("devbox", serves(&remote))]);
     let why = "what runs there ended with exit code 1";
     for verb in ["stop", "approve", "explain", "reconnect"] {
         let (code, _, said) = texts(&near, &[verb, "--host", "dead", &session.id]);
@@ -179,10 +179,10 @@ fn case_463_settings_that_are_a_link_to_nothing_are_not_replaced() {
 
 #[test]
 fn case_464_a_session_of_a_hook_on_another_machine_is_not_resumed_and_why_is_said() {
-    let (near, far) = (User::new(), User::new());
-    name_hosts(&near, &[("devbox", serves(&far))]);
+    let (near, remote) = (User::new(), User::new());
+    name_hosts(&near, &[("devbox", serves(&remote))]);
     let report = ["report", "--agent", "other", "--session", "s1", "--state", "idle"];
-    assert!(far.run(&report).status.success());
+    assert!(remote.run(&report).status.success());
     let (code, _, said) = texts(&near, &["resume", "--here", "s1"]);
     assert_eq!(said, "pilotlight: it cannot be resumed: only what a hook on devbox reports is known of it\n");
     assert_eq!(code, Some(4));
@@ -190,11 +190,11 @@ fn case_464_a_session_of_a_hook_on_another_machine_is_not_resumed_and_why_is_sai
 
 #[test]
 fn case_465_nonsense_of_a_machine_is_no_log_line_on_standard_error() {
-    let (near, far) = (User::new(), User::new());
-    let session = far.session(1);
-    let _owner = session.owner(&far);
+    let (near, remote) = (User::new(), User::new());
+    let session = remote.session(1);
+    let _owner = session.owner(&remote);
     session.prompt();
-    let said = told_by(&far);
+    let said = told_by(&remote);
     let odd = said.replacen("\"working\"", "\"dancing\"", 1).replace("\"ready\"\n", "");
     assert_ne!(odd, said);
     name_hosts(&near, &[("odd", says(&near, &(odd + said.split_once('\n').unwrap().1)))]);
@@ -209,9 +209,9 @@ fn case_465_nonsense_of_a_machine_is_no_log_line_on_standard_error() {
 
 #[test]
 fn case_466_serve_fails_if_it_is_told_nonsense() {
-    let far = User::new();
+    let remote = User::new();
     for nonsense in ["nonsense\n".to_owned(), "x".repeat(2 << 20)] {
-        let mut serve = far.pilotlight(&["serve", "--stdio"]);
+        let mut serve = remote.pilotlight(&["serve", "--stdio"]);
         let piped = serve.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = piped.spawn().unwrap();
         let _ = child.stdin.take().unwrap().write_all(nonsense.as_bytes());
@@ -219,7 +219,7 @@ fn case_466_serve_fails_if_it_is_told_nonsense() {
         let said = String::from_utf8_lossy(&ran.stderr).into_owned();
         assert!(ran.status.code() == Some(1) && said.contains("a line of standard input is "), "{said}");
     }
-    let ran = far.pilotlight(&["serve", "--stdio"]).stdin(Stdio::null()).output().unwrap();
+    let ran = remote.pilotlight(&["serve", "--stdio"]).stdin(Stdio::null()).output().unwrap();
     assert!(ran.status.success() && !ran.stdout.is_empty(), "{ran:?}");
 }
 
@@ -245,12 +245,12 @@ fn case_486_nothing_stays_of_a_connection_whose_machine_never_answers() {
 /// As on a laptop from which somebody only looks at other machines.
 #[test]
 fn case_489_who_watches_other_machines_is_not_told_of_homes_that_are_missing_here() {
-    let (near, far) = (User::new(), User::new());
-    let session = far.session(1);
-    let _owner = session.owner(&far);
+    let (near, remote) = (User::new(), User::new());
+    let session = remote.session(1);
+    let _owner = session.owner(&remote);
     session.prompt();
     fs::remove_dir_all(near.home()).unwrap();
-    name_hosts(&near, &[("devbox", serves(&far))]);
+    name_hosts(&near, &[("devbox", serves(&remote))]);
     let (code, listed, said) = texts(&near, &["status", "--json"]);
     assert_eq!((code, &*said), (Some(0), ""));
     assert!(listed.contains(&session.id), "{listed}");
@@ -265,14 +265,14 @@ fn case_489_who_watches_other_machines_is_not_told_of_homes_that_are_missing_her
 
 #[test]
 fn case_490_where_the_machine_tells_sessions_apart_that_is_said() {
-    let (near, far, other) = (User::new(), User::new(), User::new());
-    let sessions = [far.session(1), far.session(2), other.session(3)];
-    let _owners = [sessions[0].owner(&far), sessions[1].owner(&far), sessions[2].owner(&other)];
+    let (near, remote, other) = (User::new(), User::new(), User::new());
+    let sessions = [remote.session(1), remote.session(2), other.session(3)];
+    let _owners = [sessions[0].owner(&remote), sessions[1].owner(&remote), sessions[2].owner(&other)];
     for session in &sessions {
         session.workspace("cwd: /code/billing-api\n");
         session.prompt();
     }
-    name_hosts(&near, &[("devbox", serves(&far)), ("gpu", serves(&other))]);
+    name_hosts(&near, &[("devbox", serves(&remote)), ("gpu", serves(&other))]);
     let (code, _, said) = texts(&near, &["explain", "billing-api"]);
     assert!(code == Some(2) && said.contains("means 3 sessions"), "{said}");
     assert!(said.ends_with("by its id, folder or title, or its machine by `--host NAME`\n"), "{said}");

@@ -175,12 +175,12 @@ impl Relay {
         let (bus, icons) = (bus.socket(), Arc::clone(&relay.icons));
         std::thread::spawn(move || {
             for near in listener.incoming().map_while(Result::ok) {
-                let far = UnixStream::connect(&bus).unwrap();
-                let (from_bus, to_program) = (far.try_clone().unwrap(), near.try_clone().unwrap());
+                let remote = UnixStream::connect(&bus).unwrap();
+                let (from_bus, to_program) = (remote.try_clone().unwrap(), near.try_clone().unwrap());
                 let icons = Arc::clone(&icons);
                 std::thread::spawn(move || pass(from_bus, to_program, |_, _| {}));
                 std::thread::spawn(move || {
-                    pass(near, far, |near, bytes| {
+                    pass(near, remote, |near, bytes| {
                         if memchr::memmem::find(bytes, b"RegisterStatusNotifierItem").is_some() {
                             icons.lock().unwrap().push(near.try_clone().unwrap());
                         }

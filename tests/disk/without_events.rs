@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-/// Less than the rescan would take for two changes, and more than the looks do.
+/// Less than the rescan would take for two changes, and more than the polls do.
 const BEFORE_THE_RESCAN: Duration = Duration::from_secs(40);
 
 /// Changes a session several times, and waits until each change is reported.

@@ -9,9 +9,9 @@ use crate::support::wait_until;
 use pilotlight_core::action::Action;
 use pilotlight_core::agent::Agent;
 use pilotlight_core::fleet::{Background, Kind, Label, OwnerView, Row, TurnView};
-use pilotlight_core::gist::Gist;
 use pilotlight_core::question::Question;
 use pilotlight_core::request_view::RequestView;
+use pilotlight_core::short_reason::ShortReason;
 use pilotlight_core::time::Time;
 use pilotlight_core::verdict::Status;
 use serde_json::{Map, Value, json};
@@ -38,7 +38,7 @@ fn row() -> Row {
         actions: vec![Action::Stop],
         label: Label { who: "x".into(), agent: None, title: None },
         turn: Some(TurnView { since: Time(0), tools: 1, older: false }),
-        gist: Gist::default(),
+        short_reason: ShortReason::default(),
         is_seen: false,
         request: Some(RequestView {
             id: "r".into(),

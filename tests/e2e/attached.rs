@@ -25,7 +25,7 @@ fn attaching_restores_permission_requests() {
     let before = reach.session.folder.types();
     assert!(!before.iter().any(|kind| kind.starts_with("permission.")), "nobody was asked");
     let (events, _received) = event_channel();
-    let attached = block_on(attach(&reach.site(), Policy::Ask, events, 1)).unwrap();
+    let attached = block_on(attach(&reach.context(), Policy::Ask, events, 1)).unwrap();
     assert_eq!(reach.session.folder.types(), before, "attaching writes nothing");
 
     // The next requests stay open until they are answered.
@@ -34,7 +34,7 @@ fn attaching_restores_permission_requests() {
         reach.session.folder.wait_nth("permission.requested", asked);
         assert!(block_on(attached.activity()).unwrap().has_active_work);
         assert_eq!(
-            block_on(attached.answer(&reach.site(), &open(&reach.session.folder), true)).unwrap(),
+            block_on(attached.answer(&reach.context(), &open(&reach.session.folder), true)).unwrap(),
             "approved 1 request"
         );
     }
@@ -53,7 +53,7 @@ fn approves_everything_if_the_policy_says_so() {
     reach.session.folder.wait_nth("permission.requested", 2);
     let (events, _received) = event_channel();
     // Open requests are taken over, and new ones are approved.
-    let attached = block_on(attach(&reach.site(), Policy::ApproveAll, events, 1)).unwrap();
+    let attached = block_on(attach(&reach.context(), Policy::ApproveAll, events, 1)).unwrap();
     reach.session.folder.wait_nth("permission.completed", 2);
     block_on(attached.send("SCRIPT:seq Paint the door")).unwrap();
     reach.session.folder.wait_nth("permission.completed", 3);
@@ -67,11 +67,11 @@ fn approves_everything_if_the_policy_says_so() {
 fn case_135_long_commands_are_shown_and_approved_in_full() {
     let reach = Reach::new(Manner::Leaves);
     let (events, received) = event_channel();
-    let attached = block_on(attach(&reach.site(), Policy::Ask, events, 1)).unwrap();
+    let attached = block_on(attach(&reach.context(), Policy::Ask, events, 1)).unwrap();
     block_on(attached.send("SCRIPT:long39 Paint the fence")).unwrap();
     reach.session.folder.wait("permission.requested");
     let (recorder, which) = (Recorder::default(), open(&reach.session.folder));
-    assert_eq!(block_on(attached.answer(&recorder.at(&reach.site()), &which, true)).unwrap(), "approved 1 request");
+    assert_eq!(block_on(attached.answer(&recorder.at(&reach.context()), &which, true)).unwrap(), "approved 1 request");
     let shown = recorder.shown();
     assert!(shown.len() > 39_000 && shown.contains("\nEND\n\nThe agent says: "), "{} bytes", shown.len());
     assert_eq!(reach.session.folder.wait("tool.execution_complete")["data"]["success"], true);
@@ -81,7 +81,7 @@ fn case_135_long_commands_are_shown_and_approved_in_full() {
     // The same with automatic approval, where the request arrives in an event.
     let reach = Reach::new(Manner::Leaves);
     let (events, _received) = event_channel();
-    let attached = block_on(attach(&reach.site(), Policy::ApproveAll, events, 1)).unwrap();
+    let attached = block_on(attach(&reach.context(), Policy::ApproveAll, events, 1)).unwrap();
     block_on(attached.send("SCRIPT:long100 Paint the door")).unwrap();
     let completed = reach.session.folder.wait("permission.completed");
     assert_eq!(completed["data"]["result"]["kind"], "approved");
@@ -93,13 +93,13 @@ fn the_last_client_keeps_the_session_alive() {
     let reach = Reach::new(Manner::Waits);
     reach.ask();
     let (events, received) = event_channel();
-    let attached = block_on(attach(&reach.site(), Policy::Ask, events, 7)).unwrap();
+    let attached = block_on(attach(&reach.context(), Policy::Ask, events, 7)).unwrap();
     assert_eq!(attached.is_last_client(), None, "its own client is still connected");
     reach.client.leave();
     wait_until(SOON, "we are the last client", String::new, || attached.is_last_client());
     // Case 107e: the request, which nobody else can answer, is still open.
     assert_eq!(
-        block_on(attached.answer(&reach.site(), &open(&reach.session.folder), true)).unwrap(),
+        block_on(attached.answer(&reach.context(), &open(&reach.session.folder), true)).unwrap(),
         "approved 1 request"
     );
     reach.home.release_tools();
@@ -148,7 +148,7 @@ fn a_turn_with_an_open_request_is_not_silent() {
     let attached = block_on(attach(&silent, Policy::Ask, events, 1)).unwrap();
     assert!(!reach.session.folder.types().iter().any(|kind| kind == "abort"));
     assert_eq!(
-        block_on(attached.answer(&reach.site(), &open(&reach.session.folder), false)).unwrap(),
+        block_on(attached.answer(&reach.context(), &open(&reach.session.folder), false)).unwrap(),
         "denied 1 request"
     );
 }
@@ -159,13 +159,13 @@ fn case_64_a_prompt_is_not_sent_behind_a_silent_turn() {
     reach.session.send("SCRIPT:hang Paint the fence");
     reach.model.wait_requested("hang", 0);
     let (events, _received) = event_channel();
-    let site = reach.site();
-    let attached = block_on(attach(&site, Policy::Ask, events, 1)).unwrap();
+    let context = reach.context();
+    let attached = block_on(attach(&context, Policy::Ask, events, 1)).unwrap();
     let text = "SCRIPT:plain Paint the fence";
     let prompt = &Prompt::Repeat(text.to_owned());
     let send = || {
         let steps = Recorder::default();
-        let sent = block_on(resend(&attached, prompt, None, &steps.at(&site), Duration::from_secs(2)));
+        let sent = block_on(resend(&attached, prompt, None, &steps.at(&context), Duration::from_secs(2)));
         (sent, steps.count(Step::Resend), steps.count(Step::Abort))
     };
     // The silent turn would block the prompt, and it is neither queued nor is the turn aborted for it.
@@ -186,8 +186,8 @@ fn case_64_a_prompt_is_not_sent_behind_a_silent_turn() {
     // Case 40: not after a tool succeeded.
     block_on(attached.send("SCRIPT:seq Paint the door")).unwrap();
     reach.session.folder.wait_nth("tool.execution_complete", 2);
-    wait_until(SOON, "it is seen", String::new, || (site.log_view.borrow().ran > 0).then_some(()));
-    let failure = block_on(resend(&attached, prompt, None, &site, Duration::from_secs(2))).unwrap_err();
+    wait_until(SOON, "it is seen", String::new, || (context.log_view.borrow().ran > 0).then_some(()));
+    let failure = block_on(resend(&attached, prompt, None, &context, Duration::from_secs(2))).unwrap_err();
     assert!(failure.kind == FailureKind::Refused, "{failure}");
 }
 
@@ -195,7 +195,7 @@ fn case_64_a_prompt_is_not_sent_behind_a_silent_turn() {
 fn case_50_the_loss_of_a_server_is_reported_once() {
     let mut reach = Reach::new(Manner::Approves);
     let (events, received) = event_channel();
-    let attached = block_on(attach(&reach.site(), Policy::Ask, events, 3)).unwrap();
+    let attached = block_on(attach(&reach.context(), Policy::Ask, events, 3)).unwrap();
     reach.session.send("SCRIPT:hang Paint the fence");
     received.wait("it works", |what| *what == ConnectionEventKind::Active(true));
     reach.server.kill();
@@ -212,7 +212,7 @@ fn case_50_the_loss_of_a_server_is_reported_once() {
 fn case_205_that_a_session_approves_everything_is_reported_while_we_are_attached() {
     let reach = Reach::new(Manner::Approves);
     let (events, received) = event_channel();
-    let _attached = block_on(attach(&reach.site(), Policy::Ask, events, 3)).unwrap();
+    let _attached = block_on(attach(&reach.context(), Policy::Ask, events, 3)).unwrap();
     received.wait("it asks", |what| *what == ConnectionEventKind::Approves(false));
     reach.session.send("SCRIPT:plain Paint the fence");
     reach.session.folder.wait("assistant.turn_end");
@@ -228,7 +228,7 @@ fn case_205_that_a_session_approves_everything_is_reported_while_we_are_attached
 fn a_session_closed_by_its_server_is_reported_as_lost() {
     let reach = Reach::new(Manner::Approves);
     let (events, received) = event_channel();
-    let _attached = block_on(attach(&reach.site(), Policy::Ask, events, 3)).unwrap();
+    let _attached = block_on(attach(&reach.context(), Policy::Ask, events, 3)).unwrap();
     reach.client.call("sessions.close", serde_json::json!({"sessionId": reach.session.id()}));
     let lost = received.wait("it is lost", |what| matches!(what, ConnectionEventKind::Lost(_)));
     assert!(matches!(lost.kind, ConnectionEventKind::Lost(Fault::NotLoaded(_))), "{lost:?}");
@@ -244,13 +244,14 @@ fn case_41_a_server_that_dies_while_we_attach_leaves_the_session_unchanged() {
         let pid = reach.server.pid();
         let count = std::sync::atomic::AtomicUsize::new(0);
         let (events, received) = event_channel();
-        let site = site_with(&reach.session.folder, &[reach.server.address()], true, |log_view| log_view.silent = true);
-        let site = at_steps(&site, move |_| {
+        let context =
+            site_with(&reach.session.folder, &[reach.server.address()], true, |log_view| log_view.silent = true);
+        let context = at_steps(&context, move |_| {
             if count.fetch_add(1, std::sync::atomic::Ordering::SeqCst) + 1 == fatal {
                 kill(pid);
             }
         });
-        match block_on(attach(&site, Policy::Ask, events, 1)) {
+        match block_on(attach(&context, Policy::Ask, events, 1)) {
             Err(failure) => {
                 let step = if fatal == 1 { Step::Attach } else { Step::TakeOver };
                 assert_eq!(failure.step, Some(step), "{failure}");

@@ -39,7 +39,7 @@ fn case_133_a_session_that_could_ask_nobody_denies_again_after_we_detach() {
 fn case_133_a_session_asks_its_own_client_again_after_we_detach() {
     let reach = Reach::new(Manner::Waits);
     let (events, _received) = event_channel();
-    let attached = block_on(attach(&reach.site(), Policy::ApproveAll, events, 1)).unwrap();
+    let attached = block_on(attach(&reach.context(), Policy::ApproveAll, events, 1)).unwrap();
     block_on(attached.leave());
     reach.ask();
     reach.person.set_manner(Manner::Approves);
@@ -58,7 +58,7 @@ fn case_133_another_client_is_not_affected() {
     let person = Person::new(Manner::Waits);
     let _resumed = reach.server.resume(&other, &reach.session.id(), &person, None);
     let (events, _received) = event_channel();
-    let attached = block_on(attach(&reach.site(), Policy::Ask, events, 1)).unwrap();
+    let attached = block_on(attach(&reach.context(), Policy::Ask, events, 1)).unwrap();
     reach.ask();
     block_on(attached.leave());
     person.set_manner(Manner::Approves);

@@ -25,18 +25,18 @@ fn crashed() -> (Reach, At) {
     reach.session.send("SCRIPT:tool Paint the fence");
     reach.session.folder.wait("permission.completed");
     reach.server.kill();
-    let mut site = site_with(&reach.session.folder, &[], false, |log_view| log_view.tools_open = 1);
-    site.cwd = Some(reach.home.project());
-    (reach, site)
+    let mut context = site_with(&reach.session.folder, &[], false, |log_view| log_view.tools_open = 1);
+    context.cwd = Some(reach.home.project());
+    (reach, context)
 }
 
 fn hosted(
     reach: &Reach,
-    site: &At,
+    context: &At,
     events: UnboundedSender<pilotlight_agents::channel::connection_event::ConnectionEvent>,
 ) -> Result<Hosted, Failure> {
     let program = reach.home.program(&reach.model);
-    block_on(host(&program, &reach.home.dir(), site, Keep { policy: Policy::ApproveAll, events, generation: 1 }))
+    block_on(host(&program, &reach.home.dir(), context, Keep { policy: Policy::ApproveAll, events, generation: 1 }))
 }
 
 /// Sets the session's model, which only its own client knows.
@@ -48,12 +48,12 @@ fn give_model(reach: &Reach, hosted: &Hosted) {
 #[test]
 #[ignore = "tests/long.sh"]
 fn a_crashed_session_works_again() {
-    let (reach, site) = crashed();
+    let (reach, context) = crashed();
     let dead = reach.session.folder.locks();
     let before = reach.session.folder.types();
     let (events, received) = event_channel();
     let steps = Recorder::default();
-    let hosted = hosted(&reach, &steps.at(&site), events).unwrap();
+    let hosted = hosted(&reach, &steps.at(&context), events).unwrap();
     let pid = hosted.pid().unwrap();
     assert_eq!((steps.count(Step::Resume), steps.count(Step::Abort)), (3, 0), "it is idle, so nothing is aborted");
     assert_eq!(hosted.attached().is_last_client(), Some(true));
@@ -80,9 +80,9 @@ fn a_crashed_session_works_again() {
 
 #[test]
 fn our_own_server_does_not_outlive_us() {
-    let (reach, site) = crashed();
+    let (reach, context) = crashed();
     let (events, _received) = event_channel();
-    let hosted = hosted(&reach, &site, events).unwrap();
+    let hosted = hosted(&reach, &context, events).unwrap();
     let pid = hosted.pid().unwrap();
     block_on(async { drop(hosted) });
     wait_until(SOON, "the server is gone", String::new, || (!is_live(pid)).then_some(()));
@@ -92,7 +92,7 @@ fn our_own_server_does_not_outlive_us() {
 #[test]
 #[ignore = "tests/long.sh"]
 fn our_own_server_may_shut_down_slowly() {
-    let (reach, site) = crashed();
+    let (reach, context) = crashed();
     let copilot = reach.home.program(&reach.model);
     let slow = reach.home.project().join("slow");
     // The end of its input reaches it with a delay.
@@ -103,7 +103,7 @@ fn our_own_server_may_shut_down_slowly() {
     executable(&slow, &script);
     let (events, _received) = event_channel();
     let hosted =
-        block_on(host(&slow, &reach.home.dir(), &site, Keep { policy: Policy::ApproveAll, events, generation: 1 }))
+        block_on(host(&slow, &reach.home.dir(), &context, Keep { policy: Policy::ApproveAll, events, generation: 1 }))
             .unwrap();
     let pid = hosted.pid().unwrap();
     give_model(&reach, &hosted);
@@ -119,9 +119,9 @@ fn our_own_server_may_shut_down_slowly() {
 
 #[test]
 fn case_62_a_session_resumed_elsewhere_is_not_taken_over() {
-    let (reach, site) = crashed();
+    let (reach, context) = crashed();
     let (events, _received) = event_channel();
-    let hosted = hosted(&reach, &site, events).unwrap();
+    let hosted = hosted(&reach, &context, events).unwrap();
     give_model(&reach, &hosted);
 
     let server = Server::start(&reach.home, &reach.model);
@@ -140,10 +140,10 @@ fn case_62_a_session_resumed_elsewhere_is_not_taken_over() {
 #[ignore = "tests/long.sh"]
 fn case_41_our_own_server_that_dies_leaves_the_session_unchanged() {
     for fatal in 1..=2 {
-        let (reach, site) = crashed();
+        let (reach, context) = crashed();
         let before = reach.session.folder.types();
         let (count, project) = (std::sync::atomic::AtomicUsize::new(0), reach.home.project());
-        let deadly = at_steps(&site, move |_| {
+        let deadly = at_steps(&context, move |_| {
             let started = servers_in(&project);
             if !started.is_empty() && count.fetch_add(1, std::sync::atomic::Ordering::SeqCst) + 1 == fatal {
                 started.into_iter().for_each(kill);
@@ -156,7 +156,7 @@ fn case_41_our_own_server_that_dies_leaves_the_session_unchanged() {
 
         // The next attempt succeeds.
         let (events, _received) = event_channel();
-        let hosted = hosted(&reach, &site, events).unwrap();
+        let hosted = hosted(&reach, &context, events).unwrap();
         give_model(&reach, &hosted);
         block_on(hosted.attached().send("SCRIPT:plain Go on")).unwrap();
         reach.session.folder.wait("session.resume");
@@ -178,13 +178,13 @@ pub(super) fn servers_in(project: &Path) -> Vec<u32> {
 
 #[test]
 fn programs_that_are_no_server_are_reported() {
-    let (reach, site) = crashed();
+    let (reach, context) = crashed();
     let (events, _received) = event_channel();
     let start = |program: &str| {
         block_on(host(
             program.as_ref(),
             &reach.home.dir(),
-            &site,
+            &context,
             Keep { policy: Policy::Ask, events: events.clone(), generation: 1 },
         ))
         .unwrap_err()

@@ -343,8 +343,8 @@ fn case_130_a_request_to_a_frozen_server_is_reported_as_uncertain() {
     };
     let asking = Reach::new(Manner::Waits);
     asking.ask();
-    let (site, pid) = (asking.site(), asking.server.pid());
-    let frozen_at = |step| at_step(&site, step, move || freeze(pid));
+    let (context, pid) = (asking.context(), asking.server.pid());
+    let frozen_at = |step| at_step(&context, step, move || freeze(pid));
     let which = open(&asking.session.folder);
     let failure = block_on(answer(&frozen_at(Step::TakeOver), &which, true)).unwrap_err();
     is_unconfirmed(&failure);
@@ -357,8 +357,8 @@ fn case_130_a_request_to_a_frozen_server_is_reported_as_uncertain() {
     asking.session.folder.wait("abort");
 
     let (events, _received) = super::reach::event_channel();
-    let attached = block_on(attach(&site, Policy::Ask, events, 1)).unwrap();
-    let last = site.log_view.borrow().prompt;
+    let attached = block_on(attach(&context, Policy::Ask, events, 1)).unwrap();
+    let last = context.log_view.borrow().prompt;
     let failure = block_on(resend(
         &attached,
         &Prompt::Continue("SCRIPT:plain Go on".into()),

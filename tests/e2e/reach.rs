@@ -5,11 +5,11 @@ use crate::support::model::Model;
 use crate::support::person::{Manner, Person};
 use crate::support::server::{Client, Server, Session};
 use crate::support::{SOON, spawn, wait_until};
+use pilotlight_agents::channel::action_context::{ActionContext, LogView, Permit, PermitQuestion, Reports};
 use pilotlight_agents::channel::connection_event::{ConnectionEvent, ConnectionEventKind};
 use pilotlight_agents::channel::endpoint::Endpoint;
 use pilotlight_agents::channel::failure::Failure;
 use pilotlight_agents::channel::order::Policy;
-use pilotlight_agents::channel::site::{LogView, Permit, PermitQuestion, Reports, Site};
 use pilotlight_agents::channel::{Channel, Keep};
 use pilotlight_agents::copilot::server::attached::{self, Attached};
 use pilotlight_agents::copilot::server::servers::Endpoints;
@@ -53,8 +53,8 @@ impl Reach {
     }
 
     /// The session as the engine would pass it on.
-    pub(crate) fn site(&self) -> At {
-        site(&self.session.folder, &[self.server.address()], true)
+    pub(crate) fn context(&self) -> At {
+        context(&self.session.folder, &[self.server.address()], true)
     }
 
     /// Sends a prompt for a long-running tool, and waits until it asks for permission.
@@ -68,36 +68,36 @@ impl Reach {
 #[derive(Clone)]
 pub(crate) struct At {
     servers: Endpoints,
-    site: Site,
+    context: ActionContext,
 }
 
 impl At {
     /// The same, whose reports go there.
     fn with(&self, reports: Reports) -> Self {
-        Self { servers: self.servers.clone(), site: Site { reports, ..self.site.clone() } }
+        Self { servers: self.servers.clone(), context: ActionContext { reports, ..self.context.clone() } }
     }
 }
 
 impl Deref for At {
-    type Target = Site;
+    type Target = ActionContext;
 
-    fn deref(&self) -> &Site {
-        &self.site
+    fn deref(&self) -> &ActionContext {
+        &self.context
     }
 }
 
 impl DerefMut for At {
-    fn deref_mut(&mut self) -> &mut Site {
-        &mut self.site
+    fn deref_mut(&mut self) -> &mut ActionContext {
+        &mut self.context
     }
 }
 
 /// A session that may be loaded in these servers.
-pub(crate) fn site(folder: &Folder, at: &[SocketAddr], owned: bool) -> At {
+pub(crate) fn context(folder: &Folder, at: &[SocketAddr], owned: bool) -> At {
     site_with(folder, at, owned, |_| ())
 }
 
-/// As [`site`], with changes to the view of its log.
+/// As [`context`], with changes to the view of its log.
 pub(crate) fn site_with(
     folder: &Folder,
     at: &[SocketAddr],
@@ -122,9 +122,17 @@ pub(crate) fn site_with(
     });
     let endpoints = at.iter().map(|&address| Endpoint { address, token: None }).collect();
     let (id, permit) = (folder.id().into(), granted());
-    let site =
-        Site { id, cwd: None, owned, log_view, finding: None, drawn_by: None, permit, reports: Reports::to(drop) };
-    At { servers: Endpoints::at(endpoints), site }
+    let context = ActionContext {
+        id,
+        cwd: None,
+        owned,
+        log_view,
+        probe_result: None,
+        drawn_by: None,
+        permit,
+        reports: Reports::to(drop),
+    };
+    At { servers: Endpoints::at(endpoints), context }
 }
 
 /// Answers requests without attaching.

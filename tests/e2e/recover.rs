@@ -1,6 +1,6 @@
 //! Requests are answered and turns stopped over a session's server, without staying attached.
 
-use super::reach::{Reach, Recorder, answer, at_step, open, site, stop};
+use super::reach::{Reach, Recorder, answer, at_step, context, open, stop};
 use crate::support::freeze::freeze;
 use crate::support::home::Home;
 use crate::support::model::Model;
@@ -30,7 +30,7 @@ fn approves_the_request_of_another_client() {
     reach.ask();
     let command = pending(&reach)[0]["request"]["fullCommandText"].as_str().unwrap().to_owned();
     let steps = Recorder::default();
-    let done = block_on(answer(&steps.at(&reach.site()), &open(&reach.session.folder), true));
+    let done = block_on(answer(&steps.at(&reach.context()), &open(&reach.session.folder), true));
     assert_eq!(done.unwrap(), "approved 1 request");
     let shown = steps.shown();
     assert!(
@@ -53,7 +53,7 @@ fn approves_the_request_of_another_client() {
 fn denies_the_request_of_another_client() {
     let reach = Reach::new(Manner::Waits);
     reach.ask();
-    assert_eq!(block_on(answer(&reach.site(), &open(&reach.session.folder), false)).unwrap(), "denied 1 request");
+    assert_eq!(block_on(answer(&reach.context(), &open(&reach.session.folder), false)).unwrap(), "denied 1 request");
     let completed = reach.session.folder.wait("permission.completed");
     assert_eq!(completed["data"]["result"]["kind"], "denied-interactively-by-user");
     assert_eq!(reach.session.folder.wait("tool.execution_complete")["data"]["success"], false);
@@ -76,22 +76,22 @@ fn case_107b_a_click_on_an_answered_request_approves_nothing() {
     let elsewhere = json!({"requestId": first, "result": {"kind": "reject", "feedback": "not this"}});
     reach.session.call("session.permissions.handlePendingPermissionRequest", elsewhere);
 
-    let site = reach.site();
+    let context = reach.context();
     let late = Which::Shown { id: first.clone(), text: text(&first_text) };
     let other = Which::Shown { id: second.clone(), text: text(&first_text) };
     for which in [late, other, Which::These(vec![first])] {
-        let failure = block_on(answer(&site, &which, true)).unwrap_err();
+        let failure = block_on(answer(&context, &which, true)).unwrap_err();
         assert!(failure.kind == FailureKind::Refused, "{failure}");
     }
     assert_eq!(pending(&reach).len(), 1);
     assert!(!["one.txt", "two.txt"].iter().any(|name| reach.home.project().join(name).exists()));
     let right = Which::Shown { id: second, text: text(&second_text) };
-    assert_eq!(block_on(answer(&site, &right, true)).unwrap(), "approved 1 request");
+    assert_eq!(block_on(answer(&context, &right, true)).unwrap(), "approved 1 request");
     reach.session.folder.wait_nth("assistant.turn_end", 2);
     let written = |name| reach.home.project().join(name).exists();
     assert_eq!(written("two.txt"), second_text.to_string().contains("two.txt"));
     assert_ne!(written("one.txt"), written("two.txt"), "one was refused, the other approved");
-    let failure = block_on(answer(&site, &open(&reach.session.folder), true)).unwrap_err();
+    let failure = block_on(answer(&context, &open(&reach.session.folder), true)).unwrap_err();
     assert_eq!(failure.to_string(), "no permission request was open when this was asked for");
 }
 
@@ -102,7 +102,7 @@ fn approves_the_request_of_a_disconnected_client() {
     let _stays = reach.server.resume(&other, &reach.session.id(), &Person::new(Manner::Leaves), None);
     reach.ask();
     reach.client.leave();
-    assert_eq!(block_on(answer(&reach.site(), &open(&reach.session.folder), true)).unwrap(), "approved 1 request");
+    assert_eq!(block_on(answer(&reach.context(), &open(&reach.session.folder), true)).unwrap(), "approved 1 request");
     reach.home.release_tools();
     reach.session.folder.wait_nth("assistant.turn_end", 2);
     reach.session.folder.assert_one_chain();
@@ -116,15 +116,15 @@ fn stops_a_hanging_tool_and_a_silent_model() {
     let answer_of_other = reach.model.hold("question", 0);
     other.send("SCRIPT:question Paint the door");
 
-    let site = reach.site();
+    let context = reach.context();
     reach.session.send("SCRIPT:tool Paint the fence");
     reach.session.folder.wait("permission.completed");
-    assert_eq!(block_on(stop(&site)).unwrap(), "stopped");
+    assert_eq!(block_on(stop(&context)).unwrap(), "stopped");
     reach.session.folder.wait_nth("abort", 1);
     reach.session.send("SCRIPT:hang Paint the fence");
     reach.model.wait_requested("hang", 0);
     let steps = Recorder::default();
-    assert_eq!(block_on(stop(&steps.at(&site))).unwrap(), "stopped");
+    assert_eq!(block_on(stop(&steps.at(&context))).unwrap(), "stopped");
     assert_eq!([Step::Attach, Step::Abort, Step::Verify].map(|step| steps.count(step)), [1, 1, 1]);
     reach.session.folder.wait_nth("abort", 2);
 
@@ -137,7 +137,7 @@ fn stops_a_hanging_tool_and_a_silent_model() {
     answer_of_other.release();
     other.folder.wait("assistant.turn_end");
     // Stopping an idle session succeeds.
-    assert_eq!(block_on(stop(&site)).unwrap(), "stopped");
+    assert_eq!(block_on(stop(&context)).unwrap(), "stopped");
 }
 
 #[test]
@@ -146,14 +146,14 @@ fn a_session_of_another_server_is_not_loaded_twice() {
     reach.ask();
     let before = reach.session.folder.types();
     let wrong = Server::start(&reach.home, &reach.model);
-    let site = site(&reach.session.folder, &[wrong.address()], false);
-    let failure = block_on(answer(&site, &open(&reach.session.folder), true)).unwrap_err();
+    let context = context(&reach.session.folder, &[wrong.address()], false);
+    let failure = block_on(answer(&context, &open(&reach.session.folder), true)).unwrap_err();
     assert_eq!(failure.faults, [Fault::NotLoaded(Place::At(wrong.address()))]);
-    let failure = block_on(stop(&site)).unwrap_err();
+    let failure = block_on(stop(&context)).unwrap_err();
     assert_eq!((failure.step, failure.faults.len()), (Some(Step::Attach), 1));
     // Nothing was loaded there, and nothing was written.
     let link = block_on(Link::open(&Endpoint { address: wrong.address(), token: None }, Path::new(""))).unwrap();
-    assert!(matches!(block_on(link.activity(&site.id)), Err(Fault::NotLoaded(_))));
+    assert!(matches!(block_on(link.activity(&context.id)), Err(Fault::NotLoaded(_))));
     assert_eq!((reach.session.folder.types(), reach.session.folder.locks()), (before, vec![reach.server.pid()]));
 }
 
@@ -213,12 +213,12 @@ fn a_terminal_with_a_server_loses_nothing() {
     let before = terminal.folder.types();
 
     // A server that is not known to be the owner, and does not report the session as loaded, is not asked to join it.
-    let mut another = site(&terminal.folder, &at, false);
+    let mut another = context(&terminal.folder, &at, false);
     another.id = "00000000-0000-4000-8000-000000000000".into();
     let failure = block_on(answer(&another, &open(&terminal.folder), true)).unwrap_err();
     assert!(matches!(failure.faults[..], [Fault::NotLoaded(_)]), "{failure}");
     // After joining and leaving, the request can still be answered in the terminal.
-    let owned = site(&terminal.folder, &at, true);
+    let owned = context(&terminal.folder, &at, true);
     let nothing = Which::These(vec!["none".to_owned()]);
     assert!(block_on(answer(&owned, &nothing, true)).unwrap_err().kind == FailureKind::Refused);
     assert_eq!(terminal.folder.types(), before, "nothing is written");
@@ -252,10 +252,10 @@ fn a_hanging_server_is_reported_and_may_recover() {
     let reach = Reach::new(Manner::Waits);
     reach.ask();
     freeze(reach.server.pid());
-    let failure = block_on(answer(&reach.site(), &open(&reach.session.folder), true)).unwrap_err();
+    let failure = block_on(answer(&reach.context(), &open(&reach.session.folder), true)).unwrap_err();
     assert_eq!(failure.faults, [Fault::Silent { place: Place::At(reach.server.address()), seconds: 5 }]);
     signal(reach.server.pid(), Signal::CONT);
-    let answered = block_on(answer(&reach.site(), &open(&reach.session.folder), true));
+    let answered = block_on(answer(&reach.context(), &open(&reach.session.folder), true));
     assert_eq!(answered.as_deref(), Ok("approved 1 request"), "{failure}\n{}", reach.session.folder.dump());
 }
 
@@ -267,11 +267,11 @@ fn case_41_a_server_that_dies_at_any_step_leaves_the_session_unchanged() {
         let mut reach = Reach::new(Manner::Waits);
         reach.ask();
         let pid = reach.server.pid();
-        let site = at_step(&reach.site(), step, move || kill(pid));
+        let context = at_step(&reach.context(), step, move || kill(pid));
         let failure = if is_stop {
-            block_on(stop(&site)).err()
+            block_on(stop(&context)).err()
         } else {
-            block_on(answer(&site, &open(&reach.session.folder), true)).err()
+            block_on(answer(&context, &open(&reach.session.folder), true)).err()
         };
         // The log shows an abort that took effect before the server died.
         if let Some(failure) = failure {

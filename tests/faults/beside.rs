@@ -2,7 +2,7 @@
 //! reported at once, and the program exits on SIGTERM.
 
 use super::floods::{LATE, Pulse, assert_exits, beat_while};
-use super::refused::Account;
+use super::refused::SessionReport;
 use crate::support::synthetic::{Folder, User, Watch};
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
@@ -111,13 +111,13 @@ fn case_141_a_prompt_of_the_future_is_as_old_as_its_file() {
 /// Case 142: the system refuses all further threads while the program runs.
 #[test]
 fn case_142_a_running_program_needs_no_further_threads() {
-    let Some(account) = Account::new() else { return };
-    let other = account.user.session(2);
-    let _owner = other.owner(&account.user);
+    let Some(report) = SessionReport::new() else { return };
+    let other = report.user.session(2);
+    let _owner = other.owner(&report.user);
     other.prompt();
-    let watch = Watch::start(account.command(&["watch", "--json"]));
+    let watch = Watch::start(report.command(&["watch", "--json"]));
     watch.wait_status(&other, "working");
-    account.forbid_threads(watch.pid());
+    report.forbid_threads(watch.pid());
     let worst = Pulse { session: &other, watch: &watch }.beat(BEATS);
     println!("without further threads: reported within {worst:.1?}");
     assert!(worst < LATE, "{worst:.1?}");

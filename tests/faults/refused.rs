@@ -55,15 +55,15 @@ fn case_145_output_that_cannot_be_written_is_reported() {
     }
 }
 
-/// The account of another user without other processes: none of this run's, and none of a run at the same time.
-pub(super) struct Account {
+/// The report of another user without other processes: none of this run's, and none of a run at the same time.
+pub(super) struct SessionReport {
     pub(super) user: User,
     program: PathBuf,
     /// The user and group id.
     number: u32,
 }
 
-impl Account {
+impl SessionReport {
     /// `None` if the test may not become another user.
     pub(super) fn new() -> Option<Self> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
@@ -120,14 +120,14 @@ impl Account {
 /// `status` needs one thread, and `watch` says what it misses. A library that panics without a thread is not silenced.
 #[test]
 fn case_142_without_further_threads_what_needs_none_works() {
-    let Some(account) = Account::new() else { return };
+    let Some(report) = SessionReport::new() else { return };
     for most in 1..=4 {
-        let (code, out, err) = account.run(&format!("--nproc={most}"), &["status", "--json"]);
+        let (code, out, err) = report.run(&format!("--nproc={most}"), &["status", "--json"]);
         assert_eq!(code, Some(0), "{err}");
         let rows: serde_json::Value = serde_json::from_str(&out).unwrap();
         assert_eq!(rows[0]["status"], "ended", "{out}");
     }
-    let (code, _, err) = account.run("--nproc=1", &["watch", "--json"]);
+    let (code, _, err) = report.run("--nproc=1", &["watch", "--json"]);
     assert_eq!(code, Some(1));
     let said = err.lines().filter(|line| line.starts_with("pilotlight: the system refuses a thread")).count();
     assert_eq!(said, 1, "{err}");

@@ -51,12 +51,12 @@ fn case_308_the_sessions_are_metrics_without_anything_that_they_say() {
 
 #[test]
 fn case_447_sessions_of_other_machines_are_metrics_with_their_machine() {
-    let (near, far) = (NearUser::new(), NearUser::new());
-    let session = far.session(1);
-    let _owner = session.owner(&far);
+    let (near, remote) = (NearUser::new(), NearUser::new());
+    let session = remote.session(1);
+    let _owner = session.owner(&remote);
     session.prompt();
     session.asks_permission("r1");
-    name_hosts(&near, &[("devbox", serves(&far)), ("gpu", vec!["false".into()])]);
+    name_hosts(&near, &[("devbox", serves(&remote)), ("gpu", vec!["false".into()])]);
     let output = near.run(&["status", "--openmetrics"]);
     let text = String::from_utf8(output.stdout).unwrap();
     for line in [
@@ -87,9 +87,9 @@ fn promtool(folder: &Path, arguments: &[&str], input: Option<&str>) -> String {
 fn case_308_prometheus_takes_the_metrics_and_the_rules_of_the_recipe() {
     let scratch = tempfile::tempdir().unwrap();
     assert_eq!(promtool(scratch.path(), &["check", "metrics"], Some(&some_metrics())), "");
-    let (near, far) = (NearUser::new(), NearUser::new());
-    far.session(1).prompt();
-    name_hosts(&near, &[("devbox", serves(&far)), ("gpu", vec!["false".into()])]);
+    let (near, remote) = (NearUser::new(), NearUser::new());
+    remote.session(1).prompt();
+    name_hosts(&near, &[("devbox", serves(&remote)), ("gpu", vec!["false".into()])]);
     let output = near.run(&["status", "--openmetrics"]).stdout;
     assert_eq!(promtool(scratch.path(), &["check", "metrics"], Some(&String::from_utf8(output).unwrap())), "");
     let page = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/metrics.md")).unwrap();

@@ -323,7 +323,7 @@ fn case_310_a_filter_takes_the_name_of_any_agent_that_is_reported() {
 #[test]
 fn case_312_doctor_counts_what_hooks_report_and_says_where_it_lies() {
     let user = User::new();
-    let finding = || {
+    let probe_result = || {
         let output = user.run(&["doctor", "--json"]);
         let found: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
         let its: Vec<_> = found.into_iter().filter(|it| it["check"] == "reports").collect();
@@ -332,15 +332,15 @@ fn case_312_doctor_counts_what_hooks_report_and_says_where_it_lies() {
     };
     let place = reports(&user).display().to_string();
     let none = format!("no hook reports a session; reports lie in {place}, which is created when needed");
-    assert_eq!(finding(), ("ok".into(), none));
+    assert_eq!(probe_result(), ("ok".into(), none));
     report(&user, "goose", "g-1", "working", &[]);
     report(&user, "goose", "g-2", "idle", &[]);
     report(&user, "goose", "g-3", "working", &[]);
     report(&user, "goose", "g-3", "ended", &[]);
-    assert_eq!(finding(), ("ok".into(), format!("hooks report 2 sessions; reports lie in {place}")));
+    assert_eq!(probe_result(), ("ok".into(), format!("hooks report 2 sessions; reports lie in {place}")));
     fs::remove_dir_all(reports(&user)).unwrap();
     fs::write(reports(&user), "").unwrap();
-    assert_eq!(finding(), ("problem".into(), format!("{place}, for what hooks report, cannot be written")));
+    assert_eq!(probe_result(), ("problem".into(), format!("{place}, for what hooks report, cannot be written")));
 }
 
 /// Case 360: an agent that was used once is no home for ever.

@@ -15,10 +15,10 @@ use std::process::Stdio;
 use std::time::Duration;
 
 /// A stand-in for `ssh` that leads to this user, as a folder for PATH.
-fn ssh_to(far: &User) -> String {
-    let folder = far.scratch.path().join("bin");
+fn ssh_to(remote: &User) -> String {
+    let folder = remote.scratch.path().join("bin");
     fs::create_dir_all(&folder).unwrap();
-    let (path, home) = (std::env::var("PATH").unwrap(), far.scratch.path().display());
+    let (path, home) = (std::env::var("PATH").unwrap(), remote.scratch.path().display());
     let script = format!(
         "#!/bin/sh\nwhile [ \"$1\" != -- ]; do [ \"$1\" = -t ] && t=1; shift; done\n[ -n \"$t\" ] && echo \"a terminal on $2\"; shift 2\n\
          exec env -i HOME={home} PATH={path} LANG=C.UTF-8 TERM=\"$TERM\" \"$@\"\n"
@@ -52,10 +52,11 @@ fn words(script: &str) -> Vec<String> {
 
 #[test]
 fn case_446_a_session_of_another_machine_is_found_and_resumed_in_this_terminal() {
-    let ((near, _here), (far, there)) = (user(&["Rotate TLS"]), user(&["Write the migration", "Rotate keys", "Old"]));
+    let ((near, _here), (remote, there)) =
+        (user(&["Rotate TLS"]), user(&["Write the migration", "Rotate keys", "Old"]));
     add_hosts(&near, &[("devbox", None)]);
     let mut command = near.pilotlight(&["resume"]);
-    command.env("PATH", ssh_to(&far));
+    command.env("PATH", ssh_to(&remote));
     let terminal = Tmux::with_exit_code(&command, 120, 12);
     terminal.shows("4 sessions");
     terminal.text("rotate");
@@ -65,7 +66,7 @@ fn case_446_a_session_of_another_machine_is_found_and_resumed_in_this_terminal()
     assert!(terminal.screen().contains("› 2 d "), "with its age: {}", terminal.screen());
     terminal.press(&["Enter"]);
     terminal.shows("a terminal on devbox");
-    let folder = far.scratch.path().join("work-2");
+    let folder = remote.scratch.path().join("work-2");
     terminal.shows(&format!("run with --resume={} in {}", there[1].id, folder.display()));
     terminal.text("hello");
     terminal.press(&["Enter"]);
@@ -75,8 +76,8 @@ fn case_446_a_session_of_another_machine_is_found_and_resumed_in_this_terminal()
 
 #[test]
 fn case_449_machines_that_do_not_answer_keep_nobody_from_choosing() {
-    let ((near, _here), (far, _there)) = (user(&["Rotate TLS"]), user(&["Write the migration"]));
-    let boxed = serves(&far);
+    let ((near, _here), (remote, _there)) = (user(&["Rotate TLS"]), user(&["Write the migration"]));
+    let boxed = serves(&remote);
     let (mute, absent) = (words("read line; read line"), words("echo gone >&2; exit 3"));
     add_hosts(&near, &[("box", Some(&boxed)), ("mute", Some(&mute)), ("absent", Some(&absent))]);
     let begun = running_time();
@@ -100,8 +101,8 @@ fn case_449_machines_that_do_not_answer_keep_nobody_from_choosing() {
 
 #[test]
 fn case_446_without_a_terminal_and_in_all_rows_those_of_other_machines_are_listed() {
-    let ((near, _here), (far, there)) = (user(&["Rotate TLS"]), user(&["Write the migration", "Old"]));
-    add_hosts(&near, &[("box", Some(&serves(&far)))]);
+    let ((near, _here), (remote, there)) = (user(&["Rotate TLS"]), user(&["Write the migration", "Old"]));
+    add_hosts(&near, &[("box", Some(&serves(&remote)))]);
     let output = near.run(&["resume"]);
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.code() == Some(4) && text.contains("work-2 @box") && text.contains("work-1 "), "{text}");
@@ -119,9 +120,9 @@ fn case_446_without_a_terminal_and_in_all_rows_those_of_other_machines_are_liste
 #[test]
 fn case_448_serve_tells_of_old_sessions_when_it_is_asked() {
     for has_tray in [false, true] {
-        let (far, there) = user(&["Write the migration", "Rotate TLS", "Old"]);
-        let _tray = has_tray.then(|| Tray::start(&far));
-        let mut serve = far.pilotlight(&["serve", "--stdio"]);
+        let (remote, there) = user(&["Write the migration", "Rotate TLS", "Old"]);
+        let _tray = has_tray.then(|| Tray::start(&remote));
+        let mut serve = remote.pilotlight(&["serve", "--stdio"]);
         let mut child = serve.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let mut to = child.stdin.take().unwrap();
         to.write_all(b"\"history\"\n{\"ping\":7}\n").unwrap();
@@ -129,9 +130,9 @@ fn case_448_serve_tells_of_old_sessions_when_it_is_asked() {
         for line in BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok) {
             let said: serde_json::Value = serde_json::from_str(&line).unwrap();
             has_answered |= said["pong"] == 7;
-            if let Some(account) = said.get("past") {
-                assert_eq!((&account["offers"], &account["status"]), (&serde_json::json!([]), &"ended".into()));
-                past.push(account["id"].as_str().unwrap().to_owned());
+            if let Some(report) = said.get("past") {
+                assert_eq!((&report["offers"], &report["status"]), (&serde_json::json!([]), &"ended".into()));
+                past.push(report["id"].as_str().unwrap().to_owned());
             }
             if said == "all-past" && !has_answered {
                 to.write_all(b"{\"ping\":7}\n").unwrap();

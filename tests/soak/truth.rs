@@ -37,10 +37,10 @@ pub(crate) type Story = BTreeMap<String, Vec<(i64, Truth)>>;
 
 /// The record of the truth, written by the actors.
 #[derive(Default)]
-pub(crate) struct Ledger(Mutex<Told>);
+pub(crate) struct Ledger(Mutex<Observations>);
 
 #[derive(Default)]
-struct Told {
+struct Observations {
     story: Story,
     /// Who told of each session last.
     tellers: BTreeMap<String, ThreadId>,
@@ -57,7 +57,7 @@ impl Ledger {
     /// Takes back what this thread last told of each session: it lost track of them since.
     pub(crate) fn lose(&self) {
         let mut told = self.0.lock().unwrap();
-        let Told { story, tellers } = &mut *told;
+        let Observations { story, tellers } = &mut *told;
         let is_ours = |id: &String| tellers.get(id) == Some(&thread::current().id());
         let last = story.iter_mut().filter(|(id, _)| is_ours(id)).filter_map(|(_, truths)| truths.last_mut());
         last.for_each(|(_, truth)| *truth = Truth::Unknown);

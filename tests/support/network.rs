@@ -25,14 +25,14 @@ impl Network {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let network = Self { name: format!("pilotlight-{}-{number}", std::process::id()) };
-        for side in ["near", "router", "far"] {
+        for side in ["near", "router", "remote"] {
             if !run(&format!("ip netns add {}", network.side(side))) {
                 return None;
             }
             network.run_in(side, "ip link set lo up");
         }
-        let (near, router, far) = (network.side("near"), network.side("router"), network.side("far"));
-        for (name, side, subnet) in [("near", &near, 1), ("far", &far, 2)] {
+        let (near, router, remote) = (network.side("near"), network.side("router"), network.side("remote"));
+        for (name, side, subnet) in [("near", &near, 1), ("remote", &remote, 2)] {
             assert!(run(&format!("ip link add out netns {side} type veth peer name {name} netns {router}")));
             network.run_in(name, &format!("ip address add 10.77.{subnet}.2/24 dev out"));
             network.run_in("router", &format!("ip address add 10.77.{subnet}.1/24 dev {name}"));
@@ -40,7 +40,7 @@ impl Network {
         }
         network.forward(true);
         network.plug("near");
-        network.plug("far");
+        network.plug("remote");
         Some(network)
     }
 
@@ -50,9 +50,9 @@ impl Network {
     }
 
     /// Calls `f` on the far side, with its address there.
-    pub(crate) fn far<T: Send>(&self, f: impl FnOnce(IpAddr) -> T + Send) -> T {
+    pub(crate) fn remote<T: Send>(&self, f: impl FnOnce(IpAddr) -> T + Send) -> T {
         let there = || {
-            self.enter_side("far");
+            self.enter_side("remote");
             f(FAR.into())
         };
         std::thread::scope(|threads| threads.spawn(there).join().unwrap())
@@ -95,7 +95,7 @@ impl Network {
 
 impl Drop for Network {
     fn drop(&mut self) {
-        for side in ["near", "router", "far"] {
+        for side in ["near", "router", "remote"] {
             run(&format!("ip netns delete {}", self.side(side)));
         }
     }

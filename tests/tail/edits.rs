@@ -7,7 +7,7 @@ use pilotlight_core::facts::Facts;
 use pilotlight_core::limits::Limits;
 use pilotlight_core::owner::Owner;
 use pilotlight_core::time::{Moment, Time};
-use pilotlight_core::verdict::{Told, Vitals, judge};
+use pilotlight_core::verdict::{Liveness, Observations, judge};
 use pilotlight_system::clock::Clock;
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
@@ -84,7 +84,7 @@ pub(crate) fn play(edits: &[u8], folder: &Path, buffer: &mut Vec<u8>) {
         Tail::default().read(&LOG_FORMAT, &path, &mut fresh, context, buffer).unwrap();
         let verdict = |facts: &Facts| {
             let owner = Owner::Alive { pid: 1, started: None };
-            judge(Told::by_log(facts), &owner, &Vitals::default(), None, moment, &limits)
+            judge(Observations::by_log(facts), &owner, &Liveness::default(), None, moment, &limits)
         };
         let (followed, reread) = (verdict(&facts), verdict(&fresh));
         assert_eq!(

@@ -11,7 +11,7 @@ use pilotlight_core::facts::Facts;
 use pilotlight_core::limits::Limits;
 use pilotlight_core::owner::Owner;
 use pilotlight_core::time::{Moment, Span, Time};
-use pilotlight_core::verdict::{Status, Told, Vitals, judge};
+use pilotlight_core::verdict::{Liveness, Observations, Status, judge};
 use proptest::prelude::*;
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
@@ -113,7 +113,7 @@ impl Log {
     fn status(&mut self) -> Status {
         self.read().unwrap();
         let owner = Owner::Alive { pid: 1, started: None };
-        judge(Told::by_log(&self.facts), &owner, &Vitals::default(), None, self.now, &self.limits).status
+        judge(Observations::by_log(&self.facts), &owner, &Liveness::default(), None, self.now, &self.limits).status
     }
 
     /// The facts of a new reader.
@@ -479,7 +479,7 @@ fn case_28_a_verdict_says_that_the_start_of_the_turn_was_cut_off() {
     log.lines += 700;
     log.read().unwrap();
     let owner = Owner::Alive { pid: 1, started: None };
-    let verdict = judge(Told::by_log(&log.facts), &owner, &Vitals::default(), None, log.now, &log.limits);
+    let verdict = judge(Observations::by_log(&log.facts), &owner, &Liveness::default(), None, log.now, &log.limits);
     assert_eq!(verdict.status, Status::Stuck);
     assert!(verdict.because.to_string().contains("start of its turn is unknown"), "{}", verdict.because.to_string());
 }

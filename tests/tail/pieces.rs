@@ -9,7 +9,7 @@ use pilotlight_core::facts::Facts;
 use pilotlight_core::limits::Limits;
 use pilotlight_core::owner::Owner;
 use pilotlight_core::time::{Moment, Span};
-use pilotlight_core::verdict::{Status, Told, Vitals, judge};
+use pilotlight_core::verdict::{Liveness, Observations, Status, judge};
 use proptest::prelude::*;
 use proptest::sample::Index;
 use std::fs::{self, OpenOptions};
@@ -233,7 +233,7 @@ fn a_sub_agent_from_before_the_last_prompt_is_found() {
         read(&mut Tail::default(), &path, &mut facts, last);
         assert_same(&facts, &whole, last).unwrap();
         assert_eq!(
-            judge(Told::by_log(&facts), &OWNER, &Vitals::default(), None, last, &Limits::default()).status,
+            judge(Observations::by_log(&facts), &OWNER, &Liveness::default(), None, last, &Limits::default()).status,
             status
         );
     }
@@ -248,8 +248,9 @@ fn assert_same(backwards: &Facts, forwards: &Facts, now: Moment) -> Result<(), T
         (turn, closed, shut_down, requests, denials, compaction, progress)
     };
     prop_assert_eq!(relevant(backwards), relevant(forwards));
-    let verdict =
-        |facts: &Facts| judge(Told::by_log(facts), &OWNER, &Vitals::default(), None, now, &Limits::default()).status;
+    let verdict = |facts: &Facts| {
+        judge(Observations::by_log(facts), &OWNER, &Liveness::default(), None, now, &Limits::default()).status
+    };
     prop_assert_eq!(verdict(backwards), verdict(forwards));
     Ok(())
 }

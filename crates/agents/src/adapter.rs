@@ -3,6 +3,7 @@
 use super::control::Control;
 use super::copilot::prompt::LastPrompt;
 use super::listing::{Listing, QuickScan, ReadEach};
+use super::listing_cache::ListingCache;
 use super::openings::{Noted, OpenSession};
 use super::profile::Profile;
 use super::reader::Reader;
@@ -11,7 +12,6 @@ use super::runners::RoleOf;
 #[cfg(target_os = "linux")]
 use super::runners::Runner;
 use super::source::Source;
-use super::stamps::Stamps;
 use super::tail::LogFormat;
 use super::{claude_code, codex, copilot, reported, starting, walk};
 use async_trait::async_trait;
@@ -47,12 +47,12 @@ pub trait Adapter: Send + Sync {
     /// What is the same about all its homes: names, where they are, what to watch in one.
     fn profile(&self) -> &'static Profile;
 
-    /// Lists the sessions of a home, by the layout of its watch plan. What is read may be noted in `stamps`, to spare the next listing.
+    /// Lists the sessions of a home, by the layout of its watch plan. What is read may be noted in `cache`, to spare the next listing.
     ///
     /// # Errors
     /// Where the home cannot be listed.
-    fn list(&self, home: &Source, stamps: Stamps) -> io::Result<Listing> {
-        walk::list(home.root(), &self.profile().watch_plan.layout, stamps)
+    fn list(&self, home: &Source, cache: ListingCache) -> io::Result<Listing> {
+        walk::list(home.root(), &self.profile().watch_plan.layout, cache)
     }
 
     /// Where a session is: its folder, or its file.

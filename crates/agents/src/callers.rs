@@ -22,7 +22,7 @@ use std::path::Path;
 
 /// The agent behind a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Behind {
+pub struct CallingAgent {
     /// The process that is the agent, or has the marks of its tools.
     pub pid: u32,
     /// The agent, as its user knows it.
@@ -68,11 +68,11 @@ fn known() -> impl Iterator<Item = Known> {
 /// handed it to init, or has ended.
 ///
 /// A process that cannot be read (another user's, like `sudo`) is skipped: it is not taken for an agent.
-pub fn agent_above(pid: u32, names: &[String]) -> Option<Behind> {
+pub fn agent_above(pid: u32, names: &[String]) -> Option<CallingAgent> {
     let mut line = vec![pid];
     line.extend(ancestors(pid));
-    let runs = |pid: &u32| Some(Behind { pid: *pid, agent: agent_of(*pid, names)? });
-    let marked = |pid: &u32| Some(Behind { pid: *pid, agent: mark_of(*pid)? });
+    let runs = |pid: &u32| Some(CallingAgent { pid: *pid, agent: agent_of(*pid, names)? });
+    let marked = |pid: &u32| Some(CallingAgent { pid: *pid, agent: mark_of(*pid)? });
     line.iter().find_map(runs).or_else(|| line.iter().find_map(marked))
 }
 

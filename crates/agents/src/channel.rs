@@ -1,10 +1,11 @@
 //! What an order is carried out over, whichever agent the session is of.
 //!
 //! A [`Channel`] is what each of them can do; a kept [`Connection`], [`Servers`], a [`Bridge`] and a [`Service`] can do more,
-//! and a [`Reach`] is which of them there are for a session. What an order is for is a [`site`], and what goes wrong a
+//! and a [`Reach`] is which of them there are for a session. What an order is for is a [`ActionContext`], and what goes wrong a
 //! [`failure`], with the [`fault`] of each server that was tried. [`answering`] is the same for all: a [`request`] is
 //! chosen, shown whole, compared with the log, and only then answered.
 
+pub mod action_context;
 pub(crate) mod answering;
 pub mod connection_event;
 pub mod endpoint;
@@ -12,9 +13,9 @@ pub mod failure;
 pub mod fault;
 pub mod order;
 pub mod request;
-pub mod site;
 pub mod warnings;
 
+use action_context::ActionContext;
 use answering::shown;
 use async_trait::async_trait;
 use connection_event::ConnectionEvent;
@@ -24,9 +25,8 @@ use order::{Policy, Prompt, SilentTurn};
 use pilotlight_core::action::ServerState;
 use pilotlight_core::attempts::Mark;
 use pilotlight_core::order::{Reply, Which};
-use pilotlight_core::reception::Word;
+use pilotlight_core::stream_probe::Word;
 use request::Request;
-use site::Site;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -39,31 +39,31 @@ pub trait Channel: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// It is not open, or nobody can be asked.
-    async fn request(&self, site: &Site, id: &str) -> Result<Request, Failure>;
+    async fn request(&self, context: &ActionContext, id: &str) -> Result<Request, Failure>;
 
     /// Answers permission requests. Returns what was achieved.
     ///
     /// # Errors
     /// Why it was not answered, or what is not confirmed.
-    async fn answer(&self, site: &Site, which: &Which, approve: bool) -> Result<String, Failure>;
+    async fn answer(&self, context: &ActionContext, which: &Which, approve: bool) -> Result<String, Failure>;
 
     /// Answers a question, or shows it. Returns what was achieved.
     ///
     /// # Errors
     /// Why it was not answered, or what is not confirmed.
-    async fn reply(&self, site: &Site, reply: &Reply) -> Result<String, Failure>;
+    async fn reply(&self, context: &ActionContext, reply: &Reply) -> Result<String, Failure>;
 
     /// Stops the turn. Returns what was achieved.
     ///
     /// # Errors
     /// Why it was not stopped, or what is not confirmed.
-    async fn stop(&self, site: &Site) -> Result<String, Failure>;
+    async fn stop(&self, context: &ActionContext) -> Result<String, Failure>;
 
     /// Whether the session's model is answering.
     ///
     /// # Errors
     /// Nobody can be asked.
-    async fn receives(&self, _site: &Site) -> Result<bool, Failure> {
+    async fn receives(&self, _site: &ActionContext) -> Result<bool, Failure> {
         Ok(false)
     }
 
@@ -71,9 +71,9 @@ pub trait Channel: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// It is not open, or nobody can be asked.
-    async fn look(&self, site: &Site, id: &str) -> Result<(), Failure> {
-        let request = self.request(site, id).await?;
-        site.show_request(shown(site, &request).await);
+    async fn look(&self, context: &ActionContext, id: &str) -> Result<(), Failure> {
+        let request = self.request(context, id).await?;
+        context.show_request(shown(context, &request).await);
         Ok(())
     }
 }
@@ -118,13 +118,13 @@ pub trait Connection: Channel {
     ///
     /// # Errors
     /// Why it was not aborted, or what is not confirmed.
-    async fn abort_silent(&self, site: &Site) -> Result<SilentTurn, Failure>;
+    async fn abort_silent(&self, context: &ActionContext) -> Result<SilentTurn, Failure>;
 
     /// Sends a prompt that continues the session. `before` is the last prompt when the order began.
     ///
     /// # Errors
     /// Why it was not sent, or what is not confirmed.
-    async fn send_on(&self, site: &Site, prompt: &Prompt, before: Option<Mark>) -> Result<(), Failure>;
+    async fn send_on(&self, context: &ActionContext, prompt: &Prompt, before: Option<Mark>) -> Result<(), Failure>;
 
     /// Closes it in an orderly way. If a task still uses it, the task closes it at its end.
     async fn close(self: Arc<Self>);
@@ -151,7 +151,7 @@ pub trait Servers: Channel + Listener {
     fn places(&self) -> Vec<Place>;
 
     /// Asks what these sessions do, without attaching to any. `None` for a session that none told of within this time.
-    async fn probe(&self, ids: &[Box<str>], within: Duration) -> Vec<Option<ProbeResult>>;
+    async fn probe(&self, ids: &[Box<str>], within: Duration) -> Vec<Option<ServerProbe>>;
 
     /// Whether the process has a session loaded, by their word. `None` if one of them does not answer.
     async fn has_loaded(&self, id: &str, within: Duration) -> Option<bool>;
@@ -163,7 +163,7 @@ pub trait Servers: Channel + Listener {
     /// There is no connection.
     async fn attach(
         &self,
-        site: &Site,
+        context: &ActionContext,
         keep: Keep,
     ) -> Result<(Arc<dyn Connection>, Result<SilentTurn, Failure>), Failure>;
 }
@@ -173,7 +173,7 @@ pub const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A session's state, as its server reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ProbeResult {
+pub struct ServerProbe {
     /// Whether it has active work.
     pub active: bool,
     /// How many permission requests are open.
@@ -189,13 +189,13 @@ pub trait Bridge: Channel + Listener {
     ///
     /// # Errors
     /// Why it was not sent, or what is not confirmed.
-    async fn send_on(&self, site: &Site, prompt: &Prompt) -> Result<(), Failure>;
+    async fn send_on(&self, context: &ActionContext, prompt: &Prompt) -> Result<(), Failure>;
 
     /// Has the agent ask in the terminal whether we may answer permission requests there. Returns what came of it.
     ///
     /// # Errors
     /// Why it did not ask, or that the user refused.
-    async fn let_answer(&self, site: &Site) -> Result<String, Failure>;
+    async fn let_answer(&self, context: &ActionContext) -> Result<String, Failure>;
 }
 
 /// A service that runs sessions: a connection is made for each order.

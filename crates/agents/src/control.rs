@@ -1,8 +1,8 @@
 //! How the sessions of an agent are acted on, beyond what signals to their processes do.
 
+use crate::channel::action_context::ActionContext;
 use crate::channel::endpoint::ServerSetting;
 use crate::channel::failure::Failure;
-use crate::channel::site::Site;
 use crate::channel::{Bridge, Connection, Keep, Servers, Service};
 use async_trait::async_trait;
 use pilotlight_core::action;
@@ -37,7 +37,7 @@ pub trait Control: Send + Sync {
         &self,
         _program: &Path,
         _home: &Path,
-        _site: &Site,
+        _site: &ActionContext,
         _keep: Keep,
     ) -> Result<Arc<dyn Connection>, Failure> {
         Err(Failure::refusal(Step::Resume, "its agent has no server that could resume it"))

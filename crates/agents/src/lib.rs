@@ -16,7 +16,7 @@
 //! - [`homes`] finds their homes, [`scanner`] the sessions that processes have open ([`openings`]), `runners` the live
 //!   processes of agents with what each shows of its home, [`programs`] the files that are opened when an agent is started.
 //! - [`shown`] has what all agents have in common that are only shown.
-//! - [`tail`] follows a growing log in any [`tail::LogFormat`]. [`listing`] is what a list of sessions found, [`stamps`] whether
+//! - [`tail`] follows a growing log in any [`tail::LogFormat`]. [`listing`] is what a list of sessions found, [`listing_cache`] whether
 //!   another would find the same, `walk` finds sessions that are files in shared folders.
 //! - [`callers`] knows which agent started a process, by the `fingerprint`
 //!   of each, so that no tool of an agent answers for the user.
@@ -69,6 +69,7 @@ pub mod evidence;
 mod fingerprint;
 pub mod homes;
 pub mod listing;
+pub mod listing_cache;
 pub mod openings;
 mod profile;
 mod program_file;
@@ -81,7 +82,6 @@ pub mod runners;
 pub mod scanner;
 pub mod shown;
 pub mod source;
-pub mod stamps;
 mod starting;
 #[cfg(any(test, feature = "testing"))]
 pub mod sundial;

@@ -1,7 +1,7 @@
 //! What a listing of a home's sessions read and found, and quick scans of them.
 
-use super::reading::{Glimpse, LogPaths, Reading};
-use super::stamps::Stamps;
+use super::listing_cache::ListingCache;
+use super::reading::{LogPaths, PastSession, Reading};
 use std::fmt;
 use std::sync::Arc;
 
@@ -9,19 +9,19 @@ use std::sync::Arc;
 pub struct Listing {
     ids: Box<dyn Iterator<Item = Arc<str>> + Send>,
     logs: LogPaths,
-    stamps: Stamps,
+    cache: ListingCache,
 }
 
 impl Listing {
     /// These, whose ids tell where they are.
     pub fn of(ids: impl IntoIterator<Item = Arc<str>, IntoIter: Send + 'static>) -> Self {
-        Self { ids: Box::new(ids.into_iter()), logs: LogPaths::default(), stamps: Stamps::default() }
+        Self { ids: Box::new(ids.into_iter()), logs: LogPaths::default(), cache: ListingCache::default() }
     }
 
     /// The same, where their logs were found, with what was read for that.
     #[must_use]
-    pub(crate) fn with(self, logs: LogPaths, stamps: Stamps) -> Self {
-        Self { logs, stamps, ..self }
+    pub(crate) fn with(self, logs: LogPaths, cache: ListingCache) -> Self {
+        Self { logs, cache, ..self }
     }
 
     /// Where the logs are, as far as the listing had to find that.
@@ -30,8 +30,8 @@ impl Listing {
     }
 
     /// Takes what was read, as far as that was noted.
-    pub fn take_stamps(&mut self) -> Stamps {
-        std::mem::take(&mut self.stamps)
+    pub fn take_stamps(&mut self) -> ListingCache {
+        std::mem::take(&mut self.cache)
     }
 }
 
@@ -51,9 +51,9 @@ impl fmt::Debug for Listing {
 
 /// Tells fast, without a reader, whether sessions of a home are history.
 pub trait QuickScan: fmt::Debug + Sync {
-    /// Returns a glimpse of a session if it shows that nobody has the session open and that its log is too old to
+    /// Returns a quick scan of a session if it shows that nobody has the session open and that its log is too old to
     /// matter.
-    fn past(&self, id: &str, reading: &Reading<'_>) -> Option<Glimpse>;
+    fn past(&self, id: &str, reading: &Reading<'_>) -> Option<PastSession>;
 }
 
 /// A quick scan that tells of none: each session is read.
@@ -61,7 +61,7 @@ pub trait QuickScan: fmt::Debug + Sync {
 pub struct ReadEach;
 
 impl QuickScan for ReadEach {
-    fn past(&self, _id: &str, _reading: &Reading<'_>) -> Option<Glimpse> {
+    fn past(&self, _id: &str, _reading: &Reading<'_>) -> Option<PastSession> {
         None
     }
 }

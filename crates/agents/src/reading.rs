@@ -102,14 +102,14 @@ pub enum ReadStatus {
 
 /// The state of a folder without a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Glimpse {
+pub struct PastSession {
     /// When the log was last written, or the folder if there is no log.
     pub touched: Time,
     /// Whether there is a log, or something else of its name.
     pub has_log: bool,
 }
 
-impl Glimpse {
+impl PastSession {
     /// Records that nobody has the session open and that its log is too old to matter.
     pub const fn note(self, observed: &mut Observed) {
         (observed.touched, observed.has_log, observed.unread) = (self.touched, self.has_log, true);

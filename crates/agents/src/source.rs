@@ -5,12 +5,12 @@ use super::channel::Service;
 use super::control::Control;
 use super::copilot::prompt::LastPrompt;
 use super::listing::{Listing, QuickScan};
+use super::listing_cache::ListingCache;
 use super::openings::Noted;
 use super::reader::{Reader, SessionReader};
 use super::reading::LogPaths;
 use super::reported;
 use super::runners::shares;
-use super::stamps::Stamps;
 use super::starting;
 use pilotlight_core::agent::Agent;
 use pilotlight_core::owner::Owner;
@@ -27,7 +27,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub struct Source {
     adapter: &'static dyn Adapter,
-    told: ToldBy,
+    told: KnownBy,
     home: PathBuf,
     /// The folder of the home that holds its sessions.
     root: PathBuf,
@@ -39,7 +39,7 @@ pub struct Source {
 
 /// How it is known which agent a home is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum ToldBy {
+enum KnownBy {
     /// It is where that agent has its home.
     Place,
     /// What is in it: something else may be later.
@@ -59,20 +59,20 @@ impl Eq for Source {}
 impl Source {
     /// This home, of whichever agent it is by what is in it.
     pub fn at(home: &Path) -> Self {
-        Self::told_by(ToldBy::Content, of_home(home), home.to_owned())
+        Self::told_by(KnownBy::Content, of_home(home), home.to_owned())
     }
 
     /// The home of this agent, whatever is in it.
     pub fn of(adapter: &'static dyn Adapter, home: PathBuf) -> Self {
-        Self::told_by(ToldBy::Place, adapter, home)
+        Self::told_by(KnownBy::Place, adapter, home)
     }
 
     /// A home that cannot be touched now: the first agent's until [`told_anew`](Self::told_anew).
     pub(crate) fn untold(home: PathBuf) -> Self {
-        Self::told_by(ToldBy::Nothing, FIRST, home)
+        Self::told_by(KnownBy::Nothing, FIRST, home)
     }
 
-    fn told_by(told: ToldBy, adapter: &'static dyn Adapter, home: PathBuf) -> Self {
+    fn told_by(told: KnownBy, adapter: &'static dyn Adapter, home: PathBuf) -> Self {
         Self { adapter, told, root: home.join(adapter.profile().sessions), home, only: None, stand_in: None }
     }
 
@@ -95,13 +95,13 @@ impl Source {
 
     /// The same home, if what is in it now is another agent's.
     pub fn told_anew(&self) -> Option<Self> {
-        let told = (self.told != ToldBy::Place).then(|| Self::at(&self.home))?;
+        let told = (self.told != KnownBy::Place).then(|| Self::at(&self.home))?;
         (told != *self).then_some(told)
     }
 
     /// Whether this is the source that `wanted` leads to.
     pub fn is(&self, wanted: &Self) -> bool {
-        self == wanted || wanted.told == ToldBy::Nothing && self.home == wanted.home
+        self == wanted || wanted.told == KnownBy::Nothing && self.home == wanted.home
     }
 
     /// The agent.
@@ -188,7 +188,7 @@ impl Source {
     /// # Errors
     /// Where the folder cannot be listed.
     pub fn list(&self) -> io::Result<Listing> {
-        self.adapter.list(self, Stamps::default())
+        self.adapter.list(self, ListingCache::default())
     }
 
     /// The same for whoever lists it again and again: what is read is noted, where that can spare the next listing.
@@ -196,7 +196,7 @@ impl Source {
     /// # Errors
     /// Where the folder cannot be listed.
     pub fn list_for_good(&self) -> io::Result<Listing> {
-        self.adapter.list(self, Stamps::kept())
+        self.adapter.list(self, ListingCache::kept())
     }
 
     /// Whether it lists what is behind links among its folders.

@@ -1,7 +1,7 @@
 //! Finds the sessions of a home by its [`Layout`]: files in shared folders, or folders of their own.
 
 use super::listing::Listing;
-use super::stamps::Stamps;
+use super::listing_cache::ListingCache;
 use pilotlight_system::watcher::Layout;
 use std::collections::HashMap;
 use std::fs;
@@ -54,20 +54,20 @@ pub(super) fn find(folder: &Path, depth: usize, session_of: SessionOf, id: &str)
 ///
 /// # Errors
 /// Where the folder of the sessions cannot be listed.
-pub(super) fn list(root: &Path, layout: &Layout, mut stamps: Stamps) -> io::Result<Listing> {
+pub(super) fn list(root: &Path, layout: &Layout, mut cache: ListingCache) -> io::Result<Listing> {
     let Layout::Files { depth, session_of, .. } = *layout else {
-        stamps.note(root);
+        cache.note(root);
         let folders = fs::read_dir(root)?.flatten().filter(|entry| entry.path().is_dir());
         let ids =
             folders.filter_map(|folder| Some(folder.file_name().to_str().filter(|id| !id.starts_with('.'))?.into()));
-        return Ok(Listing::of(ids.collect::<Vec<Arc<str>>>()).with(Arc::default(), stamps));
+        return Ok(Listing::of(ids.collect::<Vec<Arc<str>>>()).with(Arc::default(), cache));
     };
     let mut found = HashMap::<Arc<str>, PathBuf>::new();
-    files(root, depth, session_of, &mut |folder| stamps.note(folder), &mut |id, path| {
+    files(root, depth, session_of, &mut |folder| cache.note(folder), &mut |id, path| {
         found.insert(id.into(), path);
         true
     })?;
-    Ok(Listing::of(found.keys().cloned().collect::<Vec<_>>()).with(found.into(), stamps))
+    Ok(Listing::of(found.keys().cloned().collect::<Vec<_>>()).with(found.into(), cache))
 }
 
 /// Where a session is, or would be.
@@ -91,7 +91,7 @@ mod tests {
         }
         fs::write(home.path().join("notes"), "").unwrap();
         let layout = Layout::Folders { is_session_file: |_| true };
-        let listed = list(home.path(), &layout, Stamps::default()).unwrap();
+        let listed = list(home.path(), &layout, ListingCache::default()).unwrap();
         assert_eq!(listed.map(|id| id.to_string()).collect::<Vec<_>>(), ["one"]);
         assert_eq!(path(home.path(), &layout, "one"), home.path().join("one"));
     }

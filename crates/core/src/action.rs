@@ -6,15 +6,15 @@
 //! in a plain terminal, over the bridge (`bridge`). Every check runs twice: to show the action, and right before
 //! executing it.
 //!
-//! `verb` lists the actions, and what is the same about each for every session; `reach` knows how a session can be
+//! `spec` lists the actions, and what is the same about each for every session; `reach` knows how a session can be
 //! reached.
 
 mod answers;
 mod bridge;
-mod far;
 pub(crate) mod reach;
 mod recovery;
-pub(crate) mod verb;
+mod remote;
+pub(crate) mod spec;
 
 pub use super::session::{Bridge, Control, ServerState};
 pub use bridge::OTHER_VERSION;
@@ -22,13 +22,13 @@ pub use bridge::bridge_words;
 pub use reach::is_bridged;
 pub use reach::{awaits_bridge, has_open_tool, may_await_user, questions};
 pub use recovery::{is_cut_off, is_hosting};
-pub use verb::{Action, Operation, Reply, Which};
-pub use verb::{Callers, Trait};
+pub use spec::{Action, Operation, Reply, Which};
+pub use spec::{ActionFlag, Callers};
 
 use super::owner::{Held, Owner};
 use super::session::{Allows, Kind, Session};
 use super::verdict::Status;
-use super::verdict::status::Course;
+use super::verdict::status::Phase;
 use super::words::offer::Does;
 use super::words::refusal::{Instead, Refusal, Remedy};
 use answers::{answer, reply};
@@ -42,8 +42,8 @@ use recovery::{go_on, reconnect, resend, resume};
 /// Why it is refused.
 pub fn offer(action: Action, session: &Session, status: Status) -> Result<Does, Refusal> {
     let control = &session.control;
-    if let Some(far) = &session.far {
-        return far::offer(action, far);
+    if let Some(remote) = &session.remote {
+        return remote::offer(action, remote);
     }
     if let Some(under_way) = control.under_way
         && action.excludes_others()
@@ -154,9 +154,9 @@ fn stop(session: &Session, status: Status) -> Result<Does, Refusal> {
     if !is_bridged(session) {
         reachable(session, if terminal { Instead::PressEsc } else { Instead::StopThere })?;
     }
-    let works = match status.nature().course {
-        Course::Waits | Course::Silent | Course::Works => true,
-        Course::Over | Course::Rests => false,
+    let works = match status.spec().phase {
+        Phase::Waits | Phase::Silent | Phase::Works => true,
+        Phase::Over | Phase::Rests => false,
     };
     // A question, or lost permissions, can outlast the turn.
     if !works || session.observed.facts.turn.is_none() && session.observed.facts.sub_agents.is_empty() {
@@ -200,7 +200,7 @@ fn end(action: Action, session: &Session) -> Result<Does, Refusal> {
 /// can write such a file. It is signalled only if the user agreed to that process.
 pub fn unproven(session: &Session) -> Option<u32> {
     let is_by_file = session.observed.allows == Allows::Process && session.observed.held == Held::Unverified;
-    session.observed.owner.live().filter(|_| is_by_file && session.far.is_none())
+    session.observed.owner.live().filter(|_| is_by_file && session.remote.is_none())
 }
 
 /// Whether a click is enough to end a session's process. If only the lock says that the process is the owner (an older
@@ -209,10 +209,10 @@ pub fn unproven(session: &Session) -> Option<u32> {
 /// # Errors
 /// Why a click is not enough, and what to do instead.
 pub fn may_end_without_asking(session: &Session) -> Result<(), Refusal> {
-    if let Some(far) = session.far.as_ref()
-        && let Some(why) = far.not_ended_unasked.clone()
+    if let Some(remote) = session.remote.as_ref()
+        && let Some(why) = remote.not_ended_unasked.clone()
     {
-        return Err(Refusal::There { host: far.host.name.clone(), why });
+        return Err(Refusal::There { host: remote.host.name.clone(), why });
     }
     if let Some(pid) = unproven(session) {
         return Err(Refusal::Unproven { pid });

@@ -19,25 +19,25 @@
 //! - `rules`: the state and its single step, the update; `episode`: what is remembered about one session.
 //! - `focus`: whether the user looks at the session.
 //! - `quiet`: what survives a restart: mutes and a pause.
-//! - `occasion`: when commands of the settings are run, by the same rules.
+//! - `trigger`: when commands of the settings are run, by the same rules.
 //! - `settings`: the user's settings; `words`: a popup's text and buttons.
 
 mod alertable;
 mod cause;
 mod episode;
 mod focus;
-mod occasion;
 mod popup;
 mod quiet;
 mod rules;
 mod settings;
+mod trigger;
 mod words;
 
 pub use alertable::{Alertable, Completed, Now, OpenQuestion, Request};
 pub use cause::Cause;
 pub use focus::FOCUS_TIMEOUT;
-pub use occasion::{Occasion, Occasions, told};
 pub use popup::{About, Button, Change, Popup, PopupId, ShownRequest};
 pub use quiet::{Pause, Quiet};
 pub use rules::Alerts;
 pub use settings::{Detail, Kinds, Settings};
+pub use trigger::{Trigger, Triggers, told};

@@ -72,7 +72,7 @@ mod tests {
     fn case_96_a_message_that_ends_in_a_question_asks() {
         for text in [
             "Shall I go on?",
-            "Done so far.\n\nWhich of the two do you want?\n",
+            "Done so remote.\n\nWhich of the two do you want?\n",
             "**Shall I proceed?**",
             "Proceed? (y/n)",
             "Want me to push it? 🙂",

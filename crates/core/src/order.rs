@@ -3,7 +3,7 @@
 
 pub use super::action::{Operation, Reply, Which};
 
-use super::action::Trait;
+use super::action::ActionFlag;
 use super::fleet::Label;
 use super::form::Form;
 use super::text::{NAME_MAX, plain};
@@ -185,7 +185,7 @@ impl Order {
 
     /// Restricts the order to one turn, if its operation affects a turn.
     pub fn on(mut self, turn: Option<&str>) -> Self {
-        self.turn = turn.filter(|_| self.operation.action().is(Trait::ForTurn)).map(Into::into);
+        self.turn = turn.filter(|_| self.operation.action().is(ActionFlag::ForTurn)).map(Into::into);
         self
     }
 }
@@ -243,7 +243,7 @@ mod tests {
 
     #[test]
     fn only_an_order_about_a_turn_names_it() {
-        for operation in Action::ALL.into_iter().filter_map(|action| action.verb().operation.clone()) {
+        for operation in Action::ALL.into_iter().filter_map(|action| action.spec().operation.clone()) {
             let turn = Order::new("a", operation.clone()).on(Some("turn")).turn;
             let is_about_one = !matches!(
                 operation,

@@ -9,7 +9,7 @@ use super::limits::Limits;
 use super::owner::Owner;
 use super::scan::Malformed;
 use super::time::{Moment, Span, Time};
-use super::verdict::{Status, Told, Verdict, Vitals, judge};
+use super::verdict::{Liveness, Observations, Status, Verdict, judge};
 use super::words::reason::Because;
 use serde::Serialize;
 
@@ -65,7 +65,7 @@ impl Replay {
     /// The verdict at the moment the replay has reached.
     pub fn verdict(&self) -> Verdict {
         // Nothing is looked at, so no words name the agent.
-        judge(Told::by_log(&self.facts), &self.owner, &Vitals::default(), None, self.now, &self.limits)
+        judge(Observations::by_log(&self.facts), &self.owner, &Liveness::default(), None, self.now, &self.limits)
     }
 
     /// Reads one line: first what time alone changed before it, then the event itself.

@@ -1,23 +1,23 @@
 //! What was observed of one session: its log, its folder, its owner, its server, and our own relation to it.
 
 mod control;
-pub mod far;
 pub(crate) mod no_answer;
+pub mod remote;
 
 pub use control::{Bridge, BridgeSetup, Control, ServerState};
 pub use no_answer::NoAnswer;
 
-use self::far::Far;
-use super::action::verb::Action;
+use self::remote::Remote;
+use super::action::spec::Action;
 use super::agent::Agent;
 use super::facts::Facts;
-use super::hooked::Hooked;
+use super::hook_report::HookReport;
 use super::limits::Limits;
 use super::owner::{Held, Owner};
-use super::reception::Finding;
-use super::stated::Stated;
+use super::reported_state::ReportedState;
+use super::stream_probe::ProbeResult;
 use super::time::{Span, Time};
-use super::verdict::{Answer, Vitals};
+use super::verdict::{Answer, Liveness};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -44,7 +44,7 @@ impl Key {
     }
 
     /// The session of another machine with this id.
-    pub fn far(host: impl Into<Arc<str>>, id: impl Into<Arc<str>>) -> Self {
+    pub fn remote(host: impl Into<Arc<str>>, id: impl Into<Arc<str>>) -> Self {
         Self { host: Some(host.into()), source: SourceId::default(), id: id.into() }
     }
 }
@@ -57,7 +57,7 @@ pub struct Session {
     /// What its agent's files and processes say of it.
     pub observed: Observed,
     /// What is known from sources other than the log.
-    pub vitals: Vitals,
+    pub liveness: Liveness,
     /// What we do with it.
     pub control: Control,
     /// When the user last looked at it.
@@ -66,7 +66,7 @@ pub struct Session {
     pub no_file_events: Option<NoFileEvents>,
     /// What is known of it besides, if it is on another machine: nothing here runs it, or may be done to it.
     #[serde(skip)]
-    pub far: Option<Box<Far>>,
+    pub remote: Option<Box<Remote>>,
     /// The process that runs it, and why its terminal cannot be brought to the front, if it cannot.
     pub terminal: Option<(u32, Option<Cow<'static, str>>)>,
     /// Its file system does not answer: everything else is from before.
@@ -83,7 +83,7 @@ pub struct Observed {
     /// The facts from its log.
     pub facts: Facts,
     /// What its own hook says of it, if nothing else is known.
-    pub hooked: Option<Hooked>,
+    pub hook_report: Option<HookReport>,
     /// Who runs it.
     pub owner: Owner,
     /// Nothing says who runs it, as its agent's release leaves no trace of that: nobody known is not nobody.
@@ -108,7 +108,7 @@ pub struct Observed {
     /// What its agent allows other programs to do with it.
     pub allows: Allows,
     /// What an authority beside its log states.
-    pub stated: Option<Stated>,
+    pub reported_state: Option<ReportedState>,
     /// The tmux pane that shows it, by tmux's id.
     pub pane: Option<Box<str>>,
     /// Its process is stopped, by a signal or a debugger.
@@ -235,12 +235,12 @@ impl Session {
 
     /// Whether to list it. A session without a prompt is listed only while its owner may be alive.
     pub fn is_listed(&self) -> bool {
-        self.far.is_some()
+        self.remote.is_some()
             || self.observed.facts.progress.is_some()
             || self.observed.problem.is_some()
             || self.no_answer.is_some()
             || self.observed.unread && self.observed.has_log
-            || self.observed.hooked.is_some() && !matches!(self.observed.owner, Owner::Gone { .. })
+            || self.observed.hook_report.is_some() && !matches!(self.observed.owner, Owner::Gone { .. })
             || self.may_be_open()
     }
 
@@ -273,7 +273,7 @@ impl Session {
 
     /// The server's answer to a probe, without attaching, if nothing has happened since.
     pub fn answer(&self) -> Option<&Answer> {
-        self.vitals.answer(&self.observed.facts)
+        self.liveness.answer(&self.observed.facts)
     }
 
     /// When it last asked its model, if it waits for an answer now: its turn does, or one of its sub-agents may.
@@ -284,14 +284,14 @@ impl Session {
 
     /// Whether it is known to have its answers streamed: a terminal always has.
     pub fn streams(&self) -> bool {
-        self.observed.about.kind != Kind::Sdk || self.vitals.streams
+        self.observed.about.kind != Kind::Sdk || self.liveness.streams
     }
 
     /// What was found out about its model's answer, if its turn waits for one and nothing has happened since.
-    pub fn finding(&self) -> Option<Finding> {
-        let reception =
-            self.vitals.reception(&self.observed.facts).filter(|_| self.observed.facts.waits_for_model())?;
-        Some(reception.finding)
+    pub fn probe_result(&self) -> Option<ProbeResult> {
+        let stream_probe =
+            self.liveness.stream_probe(&self.observed.facts).filter(|_| self.observed.facts.waits_for_model())?;
+        Some(stream_probe.probe_result)
     }
 
     /// Whether it runs, and everything is approved without asking, by its log, its bridge or its server.
@@ -303,7 +303,7 @@ impl Session {
     /// change since. `None`: they were not asked, or do not tell.
     pub fn reported_approvals(&self) -> Option<bool> {
         let is_current = |at| self.observed.facts.approvals_at.is_none_or(|changed| changed <= at);
-        let server = self.vitals.approves_all.filter(|(_, at)| is_current(*at)).map(|(all, _)| all);
+        let server = self.liveness.approves_all.filter(|(_, at)| is_current(*at)).map(|(all, _)| all);
         self.control.approves_all.into_iter().chain(server).reduce(|one, other| one || other)
     }
 

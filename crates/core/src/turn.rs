@@ -3,8 +3,8 @@
 use super::hash::hash;
 use super::limits::Limits;
 use super::question::Question;
-use super::reception::Finding;
 use super::scan::Text;
+use super::stream_probe::ProbeResult;
 use super::time::{Moment, Span, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -129,12 +129,12 @@ impl Turn {
     }
 
     /// Describes what is going on, and returns after which silence that is `quiet` and `stuck`, not counting a busy
-    /// process. `is_compacting`: the session's history is being compacted, which counts as an open tool. `finding`: what
+    /// process. `is_compacting`: the session's history is being compacted, which counts as an open tool. `probe_result`: what
     /// is known of the model's answer, if the turn waits for one.
     pub fn silence_limits(
         &self,
         is_compacting: bool,
-        finding: Option<Finding>,
+        probe_result: Option<ProbeResult>,
         limits: &Limits,
     ) -> (&'static str, Span, Span) {
         let (what, quiet, stuck) = if is_compacting && self.tools.is_empty() {
@@ -143,16 +143,16 @@ impl Turn {
             ("no tool was used", limits.fresh_quiet, limits.fresh_stuck)
         } else if self.tools.is_empty() {
             ("tools were used, none is open", limits.thinking_quiet, limits.thinking_stuck)
-        } else if finding.is_some() {
+        } else if probe_result.is_some() {
             ("its sub-agent waits for a model", limits.thinking_quiet, limits.thinking_stuck)
         } else {
             ("a tool is open", limits.tool_quiet, limits.tool_stuck)
         };
         let longer = stuck.max(limits.thinking_stuck);
-        match finding {
-            Some(Finding::Kept) => (what, quiet, limits.kept_stuck),
-            Some(Finding::NoConnection | Finding::Silent { may_not_stream: true }) => (what, quiet, longer),
-            Some(Finding::Unknown(_)) => (what, quiet.max(limits.thinking_quiet), longer),
+        match probe_result {
+            Some(ProbeResult::Kept) => (what, quiet, limits.kept_stuck),
+            Some(ProbeResult::NoConnection | ProbeResult::Silent { may_not_stream: true }) => (what, quiet, longer),
+            Some(ProbeResult::Unknown(_)) => (what, quiet.max(limits.thinking_quiet), longer),
             _ => (what, quiet, stuck),
         }
     }

@@ -1,37 +1,37 @@
-//! `(Facts, Owner, Vitals, now, Limits) -> Verdict`: one status, the reason for it, and when to judge again.
+//! `(Facts, Owner, Liveness, now, Limits) -> Verdict`: one status, the reason for it, and when to judge again.
 //!
 //! The table in README.md lists the statuses in order; the first that applies is the verdict. The function is pure and
 //! total: the same observations give the same verdict, and between an observation and
 //! [`recheck_at`](Verdict::recheck_at) the verdict cannot change.
 
-mod heard;
-pub(crate) mod hooked;
-mod look;
+pub(crate) mod hook_report;
+mod last_activity;
+mod liveness;
 mod open;
 mod over;
+mod probe_plan;
+mod reported_state;
 mod requests;
-mod stated;
 pub(super) mod status;
-mod vitals;
 
-pub use super::gist::age_step;
-pub use heard::{Heard, last_heard};
-pub use look::Look;
+pub use super::short_reason::age_step;
+pub use last_activity::{LastActivity, last_activity};
+pub use liveness::{Answer, Asking, Liveness, Sample, StreamProbe};
+pub use probe_plan::ProbePlan;
 pub use status::Remedy;
 pub use status::Status;
-pub use vitals::{Answer, Asking, Reception, Sample, Vitals};
 
 use super::agent::Agent;
 use super::facts::Facts;
-use super::gist::{Gist, TurnView};
 use super::limits::Limits;
 use super::owner::Owner;
 use super::question::Question;
-use super::stated::Stated;
+use super::reported_state::ReportedState;
+use super::short_reason::{ShortReason, TurnView};
 use super::time::{Moment, Span, Time};
 use super::turn::{Closed, DENIED, Ending, LastMessage, Turn};
 use super::words::reason::{Background, Because, Note, Reason, Situation, What, Work};
-use look::Silence;
+use probe_plan::Silence;
 
 /// How long after a stop of ours an unprompted round still belongs to the stopped turn.
 const STOPPED: Span = Span::seconds(5);
@@ -51,15 +51,15 @@ pub struct Verdict {
     /// The reason.
     pub because: Because,
     /// The reason in the fewest words.
-    pub gist: Gist,
+    pub short_reason: ShortReason,
     /// When to judge again even if nothing is observed, by the awake clock.
     pub recheck_at: Option<Time>,
     /// The same, ignoring the ages in the reason. Before this time only such an age can change, but no status.
     pub limit_at: Option<Time>,
     /// When to start a sample of the open tool's CPU use, by the awake clock.
     pub sample_at: Option<Time>,
-    /// When to look whether it receives an answer. `None` if it waits for none, or no process is known to run it.
-    pub look: Option<Look>,
+    /// When to probe whether it receives an answer. `None` if it waits for none, or no process is known to run it.
+    pub probe: Option<ProbePlan>,
     pub turn: Option<TurnView>,
     /// What its process does besides.
     pub background: Background,
@@ -82,78 +82,90 @@ impl Verdict {
 }
 
 /// A status with its reason, before the rest of the verdict is known.
-pub struct Found {
+pub struct Candidate {
     status: Status,
     since: Time,
     because: Because,
 }
 
-fn found(status: Status, since: Time, because: impl Into<Because>) -> Found {
-    Found { status, since, because: because.into() }
+fn candidate(status: Status, since: Time, because: impl Into<Because>) -> Candidate {
+    Candidate { status, since, because: because.into() }
 }
 
 /// What is told of a session.
 #[derive(Clone, Copy, Debug)]
-pub struct Told<'a> {
+pub struct Observations<'a> {
     /// Which agent it is of.
     pub agent: &'a Agent,
     /// The facts from its log.
     pub facts: &'a Facts,
     /// What an authority beside its log states.
-    pub stated: Option<&'a Stated>,
+    pub reported_state: Option<&'a ReportedState>,
 }
 
-impl<'a> Told<'a> {
+impl<'a> Observations<'a> {
     /// The facts from a log alone, of whichever agent.
     pub fn by_log(facts: &'a Facts) -> Self {
         static ANY: Agent = Agent::ANY;
-        Self { agent: &ANY, facts, stated: None }
+        Self { agent: &ANY, facts, reported_state: None }
     }
 }
 
 /// Judges one session by all that is told of it. `seen` is when the user last looked at it, by the wall clock.
 pub fn judge(
-    Told { agent, facts, stated }: Told<'_>,
+    Observations { agent, facts, reported_state }: Observations<'_>,
     owner: &Owner,
-    vitals: &Vitals,
+    liveness: &Liveness,
     seen: Option<Time>,
     now: Moment,
     limits: &Limits,
 ) -> Verdict {
-    let (heard, limit, age) = (Moment::default(), None, None);
-    let mut judge =
-        Judge { agent, facts, stated, owner, vitals, now, limits, limit, age, former: None, look: None, heard };
+    let (limit, age) = (None, None);
+    let mut judge = Judge {
+        agent,
+        facts,
+        reported_state,
+        owner,
+        liveness,
+        now,
+        limits,
+        limit,
+        age,
+        former: None,
+        probe: None,
+        last_activity: Moment::default(),
+    };
     judge.former = judge.closed_by_new_owner();
     let (turn, closed) = judge.turn();
-    let found = judge.status(turn, closed.as_ref(), seen);
-    let sample_at = turn.and_then(|turn| judge.sample_at(turn, found.status));
-    let look = judge.look.filter(|_| owner.live().is_some());
-    let mut because = found.because;
-    let gist = because.reason.gist(found.status, found.since, judge.heard);
-    if facts.forked && found.status != Status::Ended {
+    let candidate = judge.status(turn, closed.as_ref(), seen);
+    let sample_at = turn.and_then(|turn| judge.sample_at(turn, candidate.status));
+    let probe = judge.probe.filter(|_| owner.live().is_some());
+    let mut because = candidate.because;
+    let short_reason = because.reason.short_reason(candidate.status, candidate.since, judge.last_activity);
+    if facts.forked && candidate.status != Status::Ended {
         because.notes.push(Note::TwoWriters);
     }
     let recheck_at = judge.limit.into_iter().chain(judge.age).min();
-    let (status, since, limit_at) = (found.status, found.since, judge.limit);
+    let (status, since, limit_at) = (candidate.status, candidate.since, judge.limit);
     // What a dead process left open is not running.
     let runs = !status.is_over() && !owner.is_unprompted(facts);
     let turn = turn.filter(|_| runs).map(TurnView::of);
-    let last = last_heard(facts, vitals).filter(|_| status.is_work()).map(|heard| heard.at.wall);
-    let gist = match (turn, last, gist) {
-        (Some(turn), Some(last), _) => Gist::Turn(turn, last),
-        (None, Some(last), Gist::Words(what)) => Gist::Work(what, last),
-        (.., gist) => gist,
+    let last = last_activity(facts, liveness).filter(|_| status.is_work()).map(|last| last.at.wall);
+    let short_reason = match (turn, last, short_reason) {
+        (Some(turn), Some(last), _) => ShortReason::Turn(turn, last),
+        (None, Some(last), ShortReason::Words(what)) => ShortReason::Work(what, last),
+        (.., short_reason) => short_reason,
     };
     let background = judge.background_shown(status);
-    Verdict { status, since, because, gist, recheck_at, limit_at, sample_at, look, turn, background }
+    Verdict { status, since, because, short_reason, recheck_at, limit_at, sample_at, probe, turn, background }
 }
 
 struct Judge<'a> {
     agent: &'a Agent,
     facts: &'a Facts,
-    stated: Option<&'a Stated>,
+    reported_state: Option<&'a ReportedState>,
     owner: &'a Owner,
-    vitals: &'a Vitals,
+    liveness: &'a Liveness,
     now: Moment,
     limits: &'a Limits,
     /// The earliest limit that has not passed yet.
@@ -162,10 +174,10 @@ struct Judge<'a> {
     age: Option<Time>,
     /// Set if the owner is newer than everything open, and its time to continue that is over: when it was over.
     former: Option<Moment>,
-    /// The next look whether it receives an answer.
-    look: Option<Look>,
+    /// The next probe whether it receives an answer.
+    probe: Option<ProbePlan>,
     /// What its silence counts from, if it is silent.
-    heard: Moment,
+    last_activity: Moment,
 }
 
 impl<'a> Judge<'a> {
@@ -193,17 +205,17 @@ impl<'a> Judge<'a> {
 
     /// The turn that is open now, after applying ends that the log does not show, and how the last one ended.
     fn turn(&mut self) -> (Option<&'a Turn>, Option<Closed>) {
-        if let Some(stated) = self.stated_turn() {
-            return stated;
+        if let Some(reported_state) = self.stated_turn() {
+            return reported_state;
         }
         let closed = || self.facts.closed.clone();
         let Some(turn) = &self.facts.turn else {
             let guessed = self.facts.closed.as_ref().is_some_and(Closed::is_guess);
-            return (None, if guessed && self.vitals.has_active_work == Some(true) { None } else { closed() });
+            return (None, if guessed && self.liveness.has_active_work == Some(true) { None } else { closed() });
         };
         let asks = matches!(turn.last_message, LastMessage::Answer { asks: true });
         let over = |ending, at| (None, Some(Closed { ending, at, asks }));
-        if let Some(stopped) = self.vitals.stopped
+        if let Some(stopped) = self.liveness.stopped
             && !turn.prompted
             && turn.opened.wall >= stopped
             && !self.passed(turn.opened, STOPPED - (turn.opened.wall - stopped))
@@ -211,11 +223,11 @@ impl<'a> Judge<'a> {
             return (None, Some(Closed { ending: Ending::Aborted, at: turn.opened, asks: false }));
         }
         let reported = self.answer().map(|answer| answer.active);
-        if self.vitals.has_active_work.or(reported) == Some(false) {
+        if self.liveness.has_active_work.or(reported) == Some(false) {
             return over(Ending::NoActiveWork, self.progress());
         }
         // A server that reports active work overrules any guess that there is none.
-        if self.vitals.has_active_work == Some(true) {
+        if self.liveness.has_active_work == Some(true) {
             return (Some(turn), None);
         }
         if let Some(lapse) = self.facts.next_lapse(self.limits) {
@@ -230,7 +242,7 @@ impl<'a> Judge<'a> {
         (Some(turn), None)
     }
 
-    fn status(&mut self, turn: Option<&Turn>, closed: Option<&Closed>, seen: Option<Time>) -> Found {
+    fn status(&mut self, turn: Option<&Turn>, closed: Option<&Closed>, seen: Option<Time>) -> Candidate {
         let requests = self.requests(turn);
         if let Some(opened) = self.opened(turn, closed) {
             return opened;
@@ -241,7 +253,7 @@ impl<'a> Judge<'a> {
         if let Some(Closed { ending: Ending::Failed(fault), at, .. }) = closed
             && turn.is_none()
         {
-            return found(Status::Failed, at.wall, Reason::Failed { fault: fault.clone() });
+            return candidate(Status::Failed, at.wall, Reason::Failed { fault: fault.clone() });
         }
         if let Some(asks) = self.asks_permission(&requests) {
             return asks;
@@ -256,16 +268,16 @@ impl<'a> Judge<'a> {
         if let Some(asks) = self.asks(turn).filter(|_| works.is_none()) {
             return asks;
         }
-        if turn.is_none() && self.facts.is_left_undone(self.vitals.left_undone) {
-            let since = self.vitals.left_undone.unwrap_or_default();
-            return found(Status::NeedsInput, since, Reason::LeftUndone);
+        if turn.is_none() && self.facts.is_left_undone(self.liveness.left_undone) {
+            let since = self.liveness.left_undone.unwrap_or_default();
+            return candidate(Status::NeedsInput, since, Reason::LeftUndone);
         }
         if let Some((question, _)) = &self.facts.left_question
             && let Some(Closed { at, .. }) = closed
             && turn.is_none()
             && seen.is_none_or(|seen| seen < at.wall)
         {
-            return found(Status::NeedsInput, at.wall, Reason::LeftQuestion { question: question.clone() });
+            return candidate(Status::NeedsInput, at.wall, Reason::LeftQuestion { question: question.clone() });
         }
         if let Some(Closed { asks: true, at, .. }) = closed
             && turn.is_none()
@@ -273,7 +285,7 @@ impl<'a> Judge<'a> {
         {
             let never_closed = matches!(closed, Some(Closed { ending: Ending::NeverClosed, .. }));
             let asks = Reason::AsksInMessage.and(never_closed.then_some(Note::NeverClosed));
-            return found(Status::NeedsInput, at.wall, asks);
+            return candidate(Status::NeedsInput, at.wall, asks);
         }
         match turn {
             Some(turn) => self.open(turn),
@@ -283,42 +295,42 @@ impl<'a> Judge<'a> {
     }
 
     /// `idle`, if loaded by a process that was not prompted yet: anything open before is over.
-    fn opened(&self, turn: Option<&Turn>, closed: Option<&Closed>) -> Option<Found> {
+    fn opened(&self, turn: Option<&Turn>, closed: Option<&Closed>) -> Option<Candidate> {
         let Owner::Opened { started, .. } = *self.owner else { return None };
         if !self.owner.is_unprompted(self.facts) {
             return None;
         }
         let unfinished = if turn.is_some() { Some(self.left_open(turn)) } else { after_error(closed) };
         let since = started.unwrap_or_else(|| self.progress().wall);
-        Some(found(Status::Idle, since, Reason::Opened.and(unfinished)))
+        Some(candidate(Status::Idle, since, Reason::Opened.and(unfinished)))
     }
 
     /// The server's answer, if nothing has happened since the probe.
     fn answer(&self) -> Option<&'a Answer> {
-        self.vitals.answer(self.facts)
+        self.liveness.answer(self.facts)
     }
 
     /// `needs-input`, if a question is open: one that its server or bridge reports, or a tool that asks.
-    fn asks(&self, turn: Option<&Turn>) -> Option<Found> {
-        let works = turn.is_some() || self.vitals.has_active_work == Some(true);
-        if let Some(Asking { question, since, .. }) = self.vitals.questions.first().filter(|_| works) {
-            return Some(asked(question, *since, self.vitals.questions.len()));
+    fn asks(&self, turn: Option<&Turn>) -> Option<Candidate> {
+        let works = turn.is_some() || self.liveness.has_active_work == Some(true);
+        if let Some(Asking { question, since, .. }) = self.liveness.questions.first().filter(|_| works) {
+            return Some(asked(question, *since, self.liveness.questions.len()));
         }
         let tool = turn.and_then(Turn::question)?;
         Some(match &tool.question {
             Some(question) => asked(question, tool.at.wall, 1),
-            None => found(Status::NeedsInput, tool.at.wall, Reason::ToolAsks { tool: tool.name.clone() }),
+            None => candidate(Status::NeedsInput, tool.at.wall, Reason::ToolAsks { tool: tool.name.clone() }),
         })
     }
 
-    fn permission_lost(&self) -> Option<Found> {
+    fn permission_lost(&self) -> Option<Candidate> {
         let denials = &self.facts.denials;
-        let denied = denials.after(self.vitals.attached);
+        let denied = denials.after(self.liveness.attached);
         if denied < DENIED {
             return None;
         }
         let lost = Reason::PermissionLost { denied, of: denials.of() };
-        Some(found(Status::PermissionLost, denials.since()?.wall, lost))
+        Some(candidate(Status::PermissionLost, denials.since()?.wall, lost))
     }
 
     /// The background work. Schedules a recheck for when a sub-agent no longer counts.
@@ -355,7 +367,7 @@ impl<'a> Judge<'a> {
     }
 
     /// Judges a session without an open turn: `working` in the background, or `idle`.
-    fn at_rest(&mut self, closed: Option<&Closed>) -> Found {
+    fn at_rest(&mut self, closed: Option<&Closed>) -> Candidate {
         let progress = self.progress();
         // At rest since the last of its work ended: its turn, or a sub-agent, which ends by its own event or by
         // silence.
@@ -370,25 +382,25 @@ impl<'a> Judge<'a> {
             let situation = Situation { what, runs_long: false, seen, start_known: true, may_ask: false };
             let silent = self.silent(Silence { since: progress, quiet, stuck, open: true, situation });
             let compacts = Reason::Works { work: Work::Compacts, background };
-            return silent.unwrap_or_else(|| found(Status::Working, at.wall, compacts));
+            return silent.unwrap_or_else(|| candidate(Status::Working, at.wall, compacts));
         }
         if background.agents > 0 {
-            return found(Status::Working, since, Reason::InBackground { background });
+            return candidate(Status::Working, since, Reason::InBackground { background });
         }
-        if self.vitals.has_active_work == Some(true) {
-            return found(Status::Working, since, Reason::ServerWorks);
+        if self.liveness.has_active_work == Some(true) {
+            return candidate(Status::Working, since, Reason::ServerWorks);
         }
         let unprompted = closed.is_none() && (self.facts.progress.is_none() || self.facts.whole);
         let ending = closed.map(|closed| closed.ending.clone());
         let rests = Reason::Rests { unprompted, ending, background };
-        found(Status::Idle, since, rests.and(self.notes_at_rest()))
+        candidate(Status::Idle, since, rests.and(self.notes_at_rest()))
     }
 }
 
 /// `needs-input`, in the question's own words.
-fn asked(question: &Question, since: Time, open: usize) -> Found {
+fn asked(question: &Question, since: Time, open: usize) -> Candidate {
     let asks = Reason::Asks { question: question.clone() };
-    found(Status::NeedsInput, since, asks.and((open > 1).then_some(Note::Questions { open })))
+    candidate(Status::NeedsInput, since, asks.and((open > 1).then_some(Note::Questions { open })))
 }
 
 /// The error of the last turn, for an end that is not in the log.

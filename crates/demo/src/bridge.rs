@@ -3,7 +3,7 @@
 //! What a bridge in a real terminal does is done at the stage. So an order is checked, shown and confirmed by the log as
 //! everywhere else, and nothing that it leads to is outside of the stage's folder.
 
-use crate::pipe::{Ordered, Told};
+use crate::pipe::{StageEvent, StageOrder};
 use pilotlight_agents::adapter::Adapter;
 use pilotlight_agents::copilot::Copilot;
 use pilotlight_agents::copilot::bridge::PROTOCOL;
@@ -37,7 +37,7 @@ impl StageInput {
     }
 
     /// Fails if the stage has ended.
-    fn send(&self, ordered: &Ordered) -> io::Result<()> {
+    fn send(&self, ordered: &StageOrder) -> io::Result<()> {
         let line = serde_json::to_string(ordered)? + "\n";
         match &mut *self.0.lock().unwrap_or_else(PoisonError::into_inner) {
             Some(input) => input.write_all(line.as_bytes()),
@@ -104,25 +104,25 @@ fn hear(
     let mut last = 0;
     for line in told.lines().map_while(Result::ok) {
         let event = match serde_json::from_str(&line) {
-            Ok(Told::Joined { session, owner }) => {
+            Ok(StageEvent::Joined { session, owner }) => {
                 last += 1;
                 connections.insert(session.clone(), last);
                 let (orders, ordered) = mpsc::channel(1);
                 let _ = joined.send((session.clone(), ordered)); // fails only as the demo ends
                 Some(BridgeEvent::Joined(last, hello(session, stage, owner), Bridge::new(orders)))
             }
-            Ok(Told::Left { session }) => connections.remove(&session).map(BridgeEvent::Gone),
-            Ok(Told::Reported { session, message }) => {
+            Ok(StageEvent::Left { session }) => connections.remove(&session).map(BridgeEvent::Gone),
+            Ok(StageEvent::Reported { session, message }) => {
                 let message = serde_json::from_value(message).ok();
                 message.and_then(|message| Some(BridgeEvent::Message(*connections.get(&session)?, message)))
             }
-            Ok(Told::Did { id, error }) => {
+            Ok(StageEvent::Did { id, error }) => {
                 if let Some(reply) = pending.take(id) {
                     let _ = reply.send(Reply::Result(OrderResult { id, ok: error.is_none(), error, bytes: None }));
                 }
                 None
             }
-            Ok(Told::Ready { .. }) | Err(_) => None,
+            Ok(StageEvent::Ready { .. }) | Err(_) => None,
         };
         // As the demo ends nobody listens any more. The stage must be able to write until then.
         if let Some(event) = event {
@@ -177,7 +177,7 @@ async fn give(session: Box<str>, order: Order, reply: UnboundedSender<Reply>, in
         return;
     }
     let id = pending.add(reply);
-    if input.send(&Ordered { id, session, order }).is_err() {
+    if input.send(&StageOrder { id, session, order }).is_err() {
         drop(pending.take(id)); // whoever gave it learns that the bridge has gone
     }
 }

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 /// What the stage tells the demo.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "t", rename_all = "kebab-case")]
-pub enum Told {
+pub enum StageEvent {
     /// It is ready, and plays in this folder. This comes first.
     Ready { folder: PathBuf },
     /// A process owns this session from now on. A bridge would connect now.
@@ -23,7 +23,7 @@ pub enum Told {
 
 /// What the demo has the stage do in a session.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Ordered {
+pub(crate) struct StageOrder {
     pub id: u64,
     pub session: Box<str>,
     pub order: Order,

@@ -12,7 +12,7 @@
 #![allow(clippy::disallowed_methods, reason = "a scratch folder of its own")]
 
 use crate::guests::Guests;
-use crate::pipe::{Ordered, Told};
+use crate::pipe::{StageEvent, StageOrder};
 use crate::programs::{Programs, stand_in};
 use crate::script::{ANSWERED, APPROVED, Act, Aftermath, Beat, CAST, DENIED, STOPPED, Who, beats, id_of, prompted};
 use crate::server::Call;
@@ -44,7 +44,7 @@ pub fn run(speed: u32, programs: &dyn Programs) -> anyhow::Result<()> {
     spawn(move || {
         for line in io::stdin().lock().lines().map_while(Result::ok) {
             if let Ok(ordered) = serde_json::from_str(&line) {
-                let _ = stop.send(Cue::Ordered(ordered)); // fails only when the stage has ended
+                let _ = stop.send(Cue::StageOrder(ordered)); // fails only when the stage has ended
             }
         }
         let _ = stop.send(Cue::Stop);
@@ -69,7 +69,7 @@ enum Cue {
     /// The demo has ended.
     Stop,
     /// The user has acted on a session.
-    Ordered(Ordered),
+    StageOrder(StageOrder),
     /// A client has called the server in a session's player.
     Called(Who, Call),
     /// A session's player, with this pid, has ended.
@@ -117,7 +117,7 @@ impl<'a> Stage<'a> {
     }
 
     fn play(&mut self, cues: &Receiver<Cue>) -> anyhow::Result<()> {
-        tell(&Told::Ready { folder: self.folder.clone() })?;
+        tell(&StageEvent::Ready { folder: self.folder.clone() })?;
         let start = Instant::now();
         self.guests.begin(start);
         let mut script = beats(self.speed).map(|(at, beat)| (start + at.to_std(), beat)).peekable();
@@ -126,9 +126,9 @@ impl<'a> Stage<'a> {
             let guests = self.guests.due();
             match cues.recv_timeout(due.min(guests).saturating_duration_since(Instant::now())) {
                 Ok(Cue::Stop) | Err(RecvTimeoutError::Disconnected) => return Ok(()),
-                Ok(Cue::Ordered(ordered)) => {
+                Ok(Cue::StageOrder(ordered)) => {
                     let error = self.carry_out(&ordered)?.err().map(Into::into);
-                    tell(&Told::Did { id: ordered.id, error })?;
+                    tell(&StageEvent::Did { id: ordered.id, error })?;
                 }
                 Ok(Cue::Called(who, call)) => self.answer(who, &call)?,
                 Ok(Cue::PlayerEnded(who, pid)) => self.player_ended(who, pid)?,
@@ -171,14 +171,14 @@ impl<'a> Stage<'a> {
             Act::Crash => session.kill(),
             _ => return Ok(()),
         }
-        tell(&Told::Left { session: session.id.clone() })
+        tell(&StageEvent::Left { session: session.id.clone() })
     }
 
     /// Tells the demo what a bridge in the session's terminal would report of an act.
     fn report(&self, who: Who, act: Act) -> anyhow::Result<()> {
         let session = &self.sessions[who as usize];
         for message in session.log.reports(&session.id, act, self.clock.now().wall) {
-            tell(&Told::Reported { session: session.id.clone(), message })?;
+            tell(&StageEvent::Reported { session: session.id.clone(), message })?;
         }
         Ok(())
     }
@@ -240,8 +240,8 @@ impl<'a> Stage<'a> {
         }
         if !has_server {
             let id = session.id.clone();
-            tell(&Told::Joined { session: id.clone(), owner: pid })?;
-            tell(&Told::Reported { session: id, message: json!({"t": "pending", "items": []}) })?;
+            tell(&StageEvent::Joined { session: id.clone(), owner: pid })?;
+            tell(&StageEvent::Reported { session: id, message: json!({"t": "pending", "items": []}) })?;
         }
         Ok(())
     }
@@ -257,11 +257,11 @@ impl<'a> Stage<'a> {
             session.write(Act::ShutDown, at)?;
         }
         session.release()?;
-        tell(&Told::Left { session: session.id.clone() })
+        tell(&StageEvent::Left { session: session.id.clone() })
     }
 
     /// Carries out what the user wants of a session. The inner error says why it is not possible, as a bridge would.
-    fn carry_out(&mut self, ordered: &Ordered) -> anyhow::Result<Result<(), &'static str>> {
+    fn carry_out(&mut self, ordered: &StageOrder) -> anyhow::Result<Result<(), &'static str>> {
         let found = self.sessions.iter().find(|session| session.id == ordered.session && session.player.is_some());
         let Some(session) = found else { return Ok(Err("gone")) };
         let (who, log, id) = (session.who, &session.log, &*session.id);
@@ -357,7 +357,7 @@ impl<'a> Stage<'a> {
 }
 
 /// Tells the demo something.
-fn tell(told: &Told) -> anyhow::Result<()> {
+fn tell(told: &StageEvent) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
     writeln!(out, "{}", serde_json::to_string(told)?)?;
     Ok(out.flush()?)

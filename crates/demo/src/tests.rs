@@ -5,7 +5,7 @@ use pilotlight_agents::copilot::log_format;
 use pilotlight_core::facts::Facts;
 use pilotlight_core::owner::Owner;
 use pilotlight_core::time::{Moment, Time};
-use pilotlight_core::verdict::{Status, Told, Vitals, judge};
+use pilotlight_core::verdict::{Liveness, Observations, Status, judge};
 
 const START: Time = Time(1_700_000_000_000);
 
@@ -47,8 +47,9 @@ fn statuses(seconds: impl IntoIterator<Item = u32>, speed: u32) -> Vec<Vec<Statu
             cast[beat.who as usize].perform(beat.who, beat.act, Moment::of(START + at), &limits);
         }
         let now = Moment::of(START + now);
-        let judged =
-            |it: &Played| judge(Told::by_log(&it.facts), &it.owner, &Vitals::default(), None, now, &limits).status;
+        let judged = |it: &Played| {
+            judge(Observations::by_log(&it.facts), &it.owner, &Liveness::default(), None, now, &limits).status
+        };
         cast.iter().map(judged).collect()
     });
     statuses.collect()

@@ -75,7 +75,7 @@ pub(super) struct Disk {
     pub(super) changes: Vec<DiskChange>,
 }
 
-/// A change of a session on disk, for the contacts, which keep something about it themselves.
+/// A change of a session on disk, for the connections, which keep something about it themselves.
 pub(super) enum DiskChange {
     /// It was read.
     Read(Key),

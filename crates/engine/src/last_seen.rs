@@ -137,8 +137,8 @@ impl Seen {
         let Marks { seen, attached, left_undone, approved, told } = self.of(home, &session.id, now);
         session.seen = seen;
         session.control.approved_by_command = approved.filter(|_| told < approved);
-        session.vitals.attached = attached;
-        session.vitals.left_undone = left_undone;
+        session.liveness.attached = attached;
+        session.liveness.left_undone = left_undone;
     }
 
     /// Writes the file, merged with what other processes have written.

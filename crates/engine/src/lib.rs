@@ -16,7 +16,7 @@
 //! - This file is the loop: the [`Engine`] and its iteration.
 //! - [`world`] is what every step works on: the settings, the sessions, the time, and what has changed.
 //! - [`disk`] follows what is on disk. It is given the world, and knows nobody else.
-//! - [`contacts`] are whoever tells more of sessions, and acts on them. They are given the world and what is on disk.
+//! - [`connections`] are whoever tells more of sessions, and acts on them. They are given the world and what is on disk.
 //! - [`steps`] are the rest of `impl Engine`: what concerns them all, above all orders, one kind of work per file.
 //! - [`parts`] are the fields of all these. Each owns its state, knows nothing of the engine and is tested alone.
 //! - [`wakeup`], [`view`] and [`changes`] define types that they share.
@@ -24,7 +24,7 @@
 //!   its first complete picture. [`past`] reads the sessions that an engine does not hold, because they are over.
 //! - [`ledger`], [`last_seen`] and [`exit_note`] are what our processes leave in the state folder for each other.
 //!
-//! Steps import the engine, which imports contacts, which import the disk, which imports the world, and all of them
+//! Steps import the engine, which imports connections, which import the disk, which imports the world, and all of them
 //! import parts: never the other way round.
 //!
 //! Begin with [`Engine::run`] below.
@@ -36,7 +36,7 @@
 
 mod changes;
 pub mod config;
-mod contacts;
+mod connections;
 pub mod control;
 mod disk;
 pub mod exit_note;
@@ -64,7 +64,7 @@ use crate::config::Config;
 use crate::control::Command;
 use crate::control::opened::OpenedWindows;
 use crate::hosts::Purpose;
-use contacts::Contacts;
+use connections::Connections;
 use disk::Disk;
 use last_seen::Seen;
 use observation::PendingReports;
@@ -91,7 +91,7 @@ const DISCONNECT_TIMEOUT: Duration = Duration::from_millis(800);
 pub struct Engine {
     world: World,
     disk: Disk,
-    contacts: Contacts,
+    connections: Connections,
     orders: Orders,
     outboxes: Outboxes,
     hosts: Hosts,
@@ -125,7 +125,7 @@ impl Engine {
         Self {
             disk,
             world,
-            contacts: Contacts::new(),
+            connections: Connections::new(),
             orders: Orders::default(),
             outboxes: Outboxes::default(),
             hosts: Hosts::default(),
@@ -146,7 +146,7 @@ impl Engine {
     /// From now on, orders for a session that a command holds are forwarded to that command, which serves it in one of
     /// these folders.
     pub fn forward_to_holders(&mut self, runtime_folders: Vec<PathBuf>) {
-        self.contacts.holder_folders = runtime_folders;
+        self.connections.holder_folders = runtime_folders;
     }
 
     /// Calls `serve` once, right before the first order that may leave us connected to a session, and before anything
@@ -157,17 +157,17 @@ impl Engine {
 
     /// Notes whether the user has installed the bridge: another process may listen for it.
     pub fn note_bridge(&mut self, is_installed: bool) {
-        self.contacts.bridge_is_installed = is_installed;
+        self.connections.bridge_is_installed = is_installed;
     }
 
     /// Listens for these bridges. Must be called before [`run`](Self::run).
     pub fn listen_to_bridges(&mut self, bridges: impl Bridges + 'static) {
-        self.contacts.bridges = Some(Box::new(bridges));
+        self.connections.bridges = Some(Box::new(bridges));
     }
 
     /// From now on, a session that is to be resumed in a terminal is resumed by whoever receives what to run.
     pub fn resume_here(&mut self, here: mpsc::UnboundedSender<Resume>) {
-        self.contacts.tasks.resumes_here = Some(here);
+        self.connections.tasks.resumes_here = Some(here);
     }
 
     /// Shows the sessions of the machines in the settings as well: of these alone, if any are named, and of these agents.
@@ -210,7 +210,7 @@ impl Engine {
     async fn start_up(&mut self, signals: &mut SignalSource, view: &mut dyn View) -> ControlFlow<()> {
         self.disk.file_systems.reload(&self.disk.homes);
         self.disk.ask_file_systems(&mut self.world);
-        if let Some(bridges) = &mut self.contacts.bridges {
+        if let Some(bridges) = &mut self.connections.bridges {
             bridges.start();
         }
         self.disk.start_following_config(&self.world, view);
@@ -220,10 +220,10 @@ impl Engine {
         self.take_up_disk_changes();
         self.world.changes.updated.extend(self.world.fleet.entries().map(|(key, _)| key.clone()));
         self.world.changes.redraw = true; // also if there is no session yet
-        self.contacts.look_into_silences(&mut self.world, &self.disk, view.asks_servers());
+        self.connections.probe_silences(&mut self.world, &self.disk, view.asks_servers());
         if view.asks_servers() {
-            self.contacts.probe_silent_sessions(&mut self.world, &self.disk);
-            self.contacts.watch_services(&mut self.world, &self.disk);
+            self.connections.probe_silent_sessions(&mut self.world, &self.disk);
+            self.connections.watch_services(&mut self.world, &self.disk);
         }
         if view.wants_history() {
             self.disk.history.queue_all_to_show();
@@ -246,11 +246,11 @@ impl Engine {
         self.retry_postponed();
         self.run_due_timers(view);
         self.reload_config_if_due(view);
-        self.contacts.look_into_silences(&mut self.world, &self.disk, view.asks_servers());
+        self.connections.probe_silences(&mut self.world, &self.disk, view.asks_servers());
         self.reconnect_automatically(view.may_auto_reconnect());
         if view.asks_servers() {
-            self.contacts.probe_silent_sessions(&mut self.world, &self.disk);
-            self.contacts.watch_services(&mut self.world, &self.disk);
+            self.connections.probe_silent_sessions(&mut self.world, &self.disk);
+            self.connections.watch_services(&mut self.world, &self.disk);
         }
         let flow = self.show_changes(view);
         self.send_reports();
@@ -259,9 +259,9 @@ impl Engine {
 
     /// Reports outstanding results and closes all connections.
     async fn shut_down(mut self) {
-        self.contacts.tasks.deliver_remaining();
+        self.connections.tasks.deliver_remaining();
         self.orders.fail_postponed();
-        self.contacts.tasks.disconnect_all(DISCONNECT_TIMEOUT).await;
+        self.connections.tasks.disconnect_all(DISCONNECT_TIMEOUT).await;
     }
 
     /// Passes what changed in this iteration to the view.
@@ -269,7 +269,9 @@ impl Engine {
         self.world.count_shared_owners();
         let World { fleet, changes, clock, .. } = &mut self.world;
         fleet.disambiguate_rows(&mut changes.updated);
-        self.contacts.tasks.update_log_views(fleet, std::mem::take(&mut changes.judged).iter().chain(&changes.updated));
+        self.connections
+            .tasks
+            .update_log_views(fleet, std::mem::take(&mut changes.judged).iter().chain(&changes.updated));
         // For the view, a session that is no longer listed is gone.
         changes.removed.extend(changes.updated.extract_if(.., |key| fleet.shown_as(key).is_none()));
         let told = changes.removed.iter().chain(&changes.updated).filter(|key| key.host.is_none());
@@ -290,7 +292,7 @@ impl Engine {
 
     /// Takes up what was seen on disk.
     fn take_up_disk_changes(&mut self) {
-        self.contacts.take_up_disk_changes(&mut self.world, &mut self.disk);
+        self.connections.take_up_disk_changes(&mut self.world, &mut self.disk);
     }
 
     /// Reads a session before something is done with it, to the end of its log if that is possible in time.

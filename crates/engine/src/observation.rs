@@ -142,12 +142,12 @@ impl Engine {
 
     /// Whether all is known that can be found out in `waited`.
     fn is_complete(&mut self, waited: Span) -> bool {
-        let Self { world, disk, contacts, .. } = self;
-        let waits_for_bridges = contacts.is_listening_to_bridges() && waited <= BRIDGES_CONNECT_WITHIN;
+        let Self { world, disk, connections, .. } = self;
+        let waits_for_bridges = connections.is_listening_to_bridges() && waited <= BRIDGES_CONNECT_WITHIN;
         let is_settled = |session: &Session| {
             (session.observed.held != Held::Pending || waited > LOCKS_SHOW_WITHIN)
-                && !session.vitals.looking
-                && !session.vitals.probing
+                && !session.liveness.probing_stream
+                && !session.liveness.probing
                 && !(waits_for_bridges && awaits_bridge(session))
         };
         !disk.is_reading() && world.fleet.sessions().all(|(_, session)| is_settled(session))

@@ -22,7 +22,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Depth {
     /// When it was last written.
-    Glimpse,
+    Quick,
     /// Its log.
     Whole,
 }

@@ -2,7 +2,7 @@
 
 use super::parts::tasks::TaskMessage;
 use crate::control::Command;
-use crate::hosts::News;
+use crate::hosts::HostEvent;
 use pilotlight_agents::control::BridgeNews;
 use pilotlight_system::signals::{Signal, Signals};
 use pilotlight_system::timer::Alarm;
@@ -16,7 +16,7 @@ pub(super) enum Wakeup {
     /// A message from a task or a kept connection.
     Task(TaskMessage),
     /// Another machine has told something.
-    News(News),
+    HostEvent(HostEvent),
     /// A bridge has connected, reported something, or disconnected.
     Bridge(BridgeNews),
     /// Files or folders changed.

@@ -19,8 +19,8 @@
 // What tests write is their own.
 #![cfg_attr(test, allow(clippy::disallowed_methods))]
 
-pub mod awakening;
 pub mod clock;
+pub mod clock_jumps;
 pub mod deadline;
 pub mod descriptors;
 pub mod file_system;

@@ -85,7 +85,7 @@ pub use platform::{
 };
 pub use ports::listening;
 #[cfg(target_os = "linux")]
-pub use reading::{Birth, Kin};
+pub use reading::{Birth, ProcessInfo};
 pub use reading::{Reading, SLACK};
 #[cfg(not(target_os = "linux"))]
 pub use scripts::with_real_scripts;

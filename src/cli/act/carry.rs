@@ -1,8 +1,8 @@
 //! Carries out an order: through the running tray, which keeps connections, else with an engine of the command's own.
 
 use super::evidence::{Evidence, evidence};
-use super::far;
 use super::output::Reporter;
+use super::remote;
 use super::staying::{self, SessionWatch, answer_requests_here, connection_lost, socket_server};
 
 use crate::cli::bridges::{has_bridge, place_for_bridges};
@@ -12,7 +12,7 @@ use crate::cli::pick::Picked;
 use crate::cli::report::say;
 use crate::cli::trays::unresponsive;
 use pilotlight_agents::copilot::bridge::{BridgeConfig, Bridges};
-use pilotlight_core::action::Trait;
+use pilotlight_core::action::ActionFlag;
 use pilotlight_core::fleet::{Kind, Session};
 use pilotlight_core::order::{Order, Outcome, Report};
 use pilotlight_engine::Engine;
@@ -88,7 +88,7 @@ pub(super) fn carry_out(
 fn to_host(context: &Context, host: &str, order: &Order, reporter: &mut dyn Reporter) -> anyhow::Result<Outcome> {
     let outcome = match runtime()?.block_on(through_tray(order, reporter))? {
         Delivery::Ended(outcome) if outcome != Outcome::Unknown => return Ok(outcome),
-        Delivery::Ended(_) | Delivery::NoServer => far::carry_out(context, host, order.clone(), reporter)?,
+        Delivery::Ended(_) | Delivery::NoServer => remote::carry_out(context, host, order.clone(), reporter)?,
         Delivery::NotSent(why) => Outcome::Failed(format!("{why}; nothing was sent")),
         Delivery::MaybeSent(why) => Outcome::Unconfirmed(format!(
             "may have happened: {why}; `pilotlight explain {}` tells how it is now",
@@ -366,8 +366,9 @@ async fn own_engine(context: &Context, session: &Session, order: &Order, signals
 
 /// The place to listen for bridges. Another command may be answering the same terminal there: an answer waits for it.
 async fn wait_for_place(session: &Session, order: &Order) -> Option<BridgeConfig> {
-    let may_wait =
-        order.operation.action().is(Trait::TakesTurns) && session.observed.about.kind == Kind::Terminal && has_bridge();
+    let may_wait = order.operation.action().is(ActionFlag::TakesTurns)
+        && session.observed.about.kind == Kind::Terminal
+        && has_bridge();
     let began = Instant::now();
     let mut is_noticed = false;
     loop {

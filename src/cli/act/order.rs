@@ -16,7 +16,7 @@ pub(super) fn with(
     named: &Named,
     act: impl FnOnce(&Picked) -> anyhow::Result<Outcome>,
 ) -> anyhow::Result<ExitCode> {
-    with_one_of(context, named, Depth::Glimpse, act)
+    with_one_of(context, named, Depth::Quick, act)
 }
 
 /// As [`with`]. `depth` says how much is read of sessions that are over.
@@ -46,7 +46,7 @@ pub(super) fn code(outcome: &Outcome) -> ExitCode {
 }
 
 pub(super) fn order(session: &Session, operation: Operation) -> Order {
-    let host = session.far.as_ref().map(|far| &*far.host.name);
+    let host = session.remote.as_ref().map(|remote| &*remote.host.name);
     Order::new(&session.id, operation).at(host).on(session.observed.facts.root.as_deref())
 }
 

@@ -49,7 +49,7 @@ impl Arguments {
 }
 
 pub(in crate::cli) fn approve(context: &Context, arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let verb = Verb {
+    let verb = ActionSpec {
         name: "approve",
         question: "Approve this request, once?",
         operation: Operation::Approve,
@@ -59,12 +59,12 @@ pub(in crate::cli) fn approve(context: &Context, arguments: &Arguments) -> anyho
 }
 
 pub(in crate::cli) fn deny(context: &Context, arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let verb = Verb { name: "deny", question: "Deny this request?", operation: Operation::Deny, approves: false };
+    let verb = ActionSpec { name: "deny", question: "Deny this request?", operation: Operation::Deny, approves: false };
     answer(context, arguments, &verb)
 }
 
 /// A way to answer requests.
-struct Verb {
+struct ActionSpec {
     name: &'static str,
     question: &'static str,
     operation: fn(Which) -> Operation,
@@ -72,7 +72,7 @@ struct Verb {
     approves: bool,
 }
 
-fn answer(context: &Context, arguments: &Arguments, verb: &Verb) -> anyhow::Result<ExitCode> {
+fn answer(context: &Context, arguments: &Arguments, verb: &ActionSpec) -> anyhow::Result<ExitCode> {
     with(context, &arguments.session, |session| {
         if let Some(refused) = refused_to_agent(context) {
             return Ok(refused);
@@ -119,7 +119,7 @@ fn answer_one(
     arguments: &Arguments,
     session: &Picked,
     id: String,
-    verb: &Verb,
+    verb: &ActionSpec,
 ) -> anyhow::Result<Outcome> {
     let mut reader = RequestReader::new(&session.label, &id);
     let look = order(session, Operation::Look(id.clone()));

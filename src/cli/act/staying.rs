@@ -59,7 +59,7 @@ pub(super) fn socket_server(
     let trays = folder.as_deref().and_then(Path::parent).map(Path::to_owned);
     let handle = move |mut command| {
         if let (Command::Act(pending), Some(trays)) = (&mut command, &trays) {
-            pending.is_from_tray = is_tray_of(trays, pending.giver);
+            pending.is_from_tray = is_tray_of(trays, pending.caller);
         }
         let _ = commander.send(command); // fails only when the engine has ended
     };
@@ -129,7 +129,7 @@ impl View for SessionWatch {
             open: requests.chain(questions).collect(),
             held: session.is_some_and(|session| session.control.server.is_attached()),
             waits: session.is_some_and(|session| session.control.pending_continue.is_some()),
-            undone: session.is_some_and(|session| session.observed.facts.is_left_undone(session.vitals.left_undone)),
+            undone: session.is_some_and(|session| session.observed.facts.is_left_undone(session.liveness.left_undone)),
         };
         self.sender.send_if_modified(|observed| {
             let differs = *observed != now;

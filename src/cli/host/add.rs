@@ -15,8 +15,8 @@ use pilotlight_engine::config::edit::{WrongPart, host_entry, with_host, wrong_ho
 use pilotlight_engine::config::{self, Host};
 use pilotlight_engine::hosts::command::Way;
 use pilotlight_engine::hosts::copied::{Additions, Copied, Copies};
+use pilotlight_engine::hosts::remote_shell::{RemoteInfo, RemoteShell};
 use pilotlight_engine::hosts::suggest::Candidate;
-use pilotlight_engine::hosts::there::{Errand, There};
 use pilotlight_system::paths;
 use pilotlight_system::plain_file::{self, Links, OpenError};
 use std::io::{self, IsTerminal, Read, Write};
@@ -111,16 +111,16 @@ fn add_named(context: &Context, arguments: &Arguments, name: &str, way: Way) -> 
         return Ok(code);
     }
     let runtime = runtime()?;
-    let Some((mut errand, there)) = look(&runtime, name, &way)? else { return Ok(ExitCode::from(FAILED)) };
+    let Some((mut shell, info)) = look(&runtime, name, &way)? else { return Ok(ExitCode::from(FAILED)) };
     // What it is known as already, if it is.
     let reports = runtime.block_on(ask_tray()).unwrap_or_default();
-    if let Some(other) = there.machine.as_deref().and_then(|machine| same_as(machine, name, &reports)) {
+    if let Some(other) = info.machine.as_deref().and_then(|machine| same_as(machine, name, &reports)) {
         tell(&match &*other {
             "" => "  it is this machine itself, whose sessions are listed anyway".to_owned(),
             other => format!("  it is the machine that is called {other} already: its sessions would be listed twice"),
         })?;
     }
-    let plan = match plan(arguments, &there)? {
+    let plan = match plan(arguments, &info)? {
         Ok(plan) => plan,
         Err(why) => {
             say(&format!("{why}; nothing was changed"));
@@ -129,9 +129,9 @@ fn add_named(context: &Context, arguments: &Arguments, name: &str, way: Way) -> 
     };
     let program = match &plan {
         Plan::Use(path) => path.clone(),
-        Plan::Copy(_) => there.own_path(),
+        Plan::Copy(_) => info.own_path(),
     };
-    let host = way.host(name, &program, &there.home);
+    let host = way.host(name, &program, &info.home);
     // What is shown is what is written.
     let is_hidden = *plain(&program, program.len()) != *program;
     if wrong_host(&host).is_some() || is_hidden {
@@ -142,7 +142,7 @@ fn add_named(context: &Context, arguments: &Arguments, name: &str, way: Way) -> 
     if matches!(plan, Plan::Copy(_)) {
         copies().context("nothing was changed")?;
     }
-    show(arguments, &plan, &there, path, &host_entry(&host))?;
+    show(arguments, &plan, &info, path, &host_entry(&host))?;
     if !is_confirmed("Do it?", arguments.yes) {
         return Ok(ExitCode::from(REFUSED));
     }
@@ -151,8 +151,8 @@ fn add_named(context: &Context, arguments: &Arguments, name: &str, way: Way) -> 
     check_settings(path)?;
     let copied = match &plan {
         Plan::Use(_) => None,
-        Plan::Copy(bytes) => match copy(&runtime, &mut errand, bytes) {
-            Ok(sum) => Some(Copied { way, sum, made: there.absent.clone() }),
+        Plan::Copy(bytes) => match copy(&runtime, &mut shell, bytes) {
+            Ok(sum) => Some(Copied { way, sum, made: info.absent.clone() }),
             Err(why) => {
                 say(&format!("the program was not copied: {why}"));
                 return Ok(ExitCode::from(FAILED));
@@ -172,12 +172,12 @@ fn add_named(context: &Context, arguments: &Arguments, name: &str, way: Way) -> 
 }
 
 /// Looks what is there. `None` if it is not reached, which is said.
-pub(super) fn look(runtime: &Runtime, name: &str, way: &Way) -> io::Result<Option<(Errand, There)>> {
+pub(super) fn look(runtime: &Runtime, name: &str, way: &Way) -> io::Result<Option<(RemoteShell, RemoteInfo)>> {
     tell(&format!("{name}: by `{way}`"))?;
-    match wait(runtime, Errand::start(way.clone())).unwrap_or_else(|| Err("interrupted".into())) {
-        Ok((errand, there)) => {
-            tell(&format!("  {}", words_of(&there)))?;
-            Ok(Some((errand, there)))
+    match wait(runtime, RemoteShell::start(way.clone())).unwrap_or_else(|| Err("interrupted".into())) {
+        Ok((shell, info)) => {
+            tell(&format!("  {}", words_of(&info)))?;
+            Ok(Some((shell, info)))
         }
         Err(why) => {
             say(&format!("{name} is not reached: {why}"));
@@ -249,12 +249,12 @@ fn way(name: &str, arguments: &Arguments) -> Way {
     }
 }
 
-fn words_of(there: &There) -> String {
-    let mut words = format!("{} on {}", there.system, there.architecture);
-    if there.programs.is_empty() {
+fn words_of(info: &RemoteInfo) -> String {
+    let mut words = format!("{} on {}", info.system, info.architecture);
+    if info.programs.is_empty() {
         words += ", no Pilotlight";
     }
-    for found in &there.programs {
+    for found in &info.programs {
         let note = if found.is_understood { "" } else { ", which this one does not understand" };
         words += &format!(", Pilotlight {} at {}{note}", found.version, found.path);
     }
@@ -262,25 +262,23 @@ fn words_of(there: &There) -> String {
 }
 
 /// What is to be done there, or why nothing can be.
-fn plan(arguments: &Arguments, there: &There) -> anyhow::Result<Result<Plan, String>> {
-    if let (None, Some(found)) = (&arguments.program, there.usable()) {
+fn plan(arguments: &Arguments, info: &RemoteInfo) -> anyhow::Result<Result<Plan, String>> {
+    if let (None, Some(found)) = (&arguments.program, info.usable()) {
         return Ok(Ok(Plan::Use(found.path.clone())));
     }
-    if there.is_taken {
-        let path = there.own_path();
+    if info.is_taken {
+        let path = info.own_path();
         return Ok(Err(format!("{path} there is a link, or no program of ours, and is left alone: move it away")));
     }
-    Ok(program_for(arguments.program.as_deref(), there)?.map(Plan::Copy))
+    Ok(program_for(arguments.program.as_deref(), info)?.map(Plan::Copy))
 }
 
 /// The program to copy there, the named one or this one, or why there is none.
-pub(super) fn program_for(named: Option<&Path>, there: &There) -> anyhow::Result<Result<Vec<u8>, String>> {
+pub(super) fn program_for(named: Option<&Path>, info: &RemoteInfo) -> anyhow::Result<Result<Vec<u8>, String>> {
     let file = match named {
         Some(file) => file.to_owned(),
-        None if there.is_like_here() => {
-            paths::own_program().context("the system does not say where this program is")?
-        }
-        None => return Ok(Err(elsewhere(there))),
+        None if info.is_like_here() => paths::own_program().context("the system does not say where this program is")?,
+        None => return Ok(Err(elsewhere(info))),
     };
     let program = read_program(&file)?;
     if ARCHIVES.iter().any(|start| program.starts_with(start)) {
@@ -294,10 +292,10 @@ pub(super) fn program_for(named: Option<&Path>, there: &There) -> anyhow::Result
 }
 
 /// Where to get a program that runs there.
-fn elsewhere(there: &There) -> String {
+fn elsewhere(info: &RemoteInfo) -> String {
     let version = env!("CARGO_PKG_VERSION");
     let (os, arch) = (std::env::consts::OS, std::env::consts::ARCH);
-    let get = match (&*there.system, &*there.architecture) {
+    let get = match (&*info.system, &*info.architecture) {
         ("linux", their @ ("x86_64" | "aarch64")) => {
             format!(
                 "unpack pilotlight-{version}-{their}-unknown-linux-musl.tar.gz of the release, and add `--program FILE`"
@@ -327,10 +325,10 @@ fn read_program(file: &Path) -> anyhow::Result<Vec<u8>> {
 }
 
 /// Shows what will be done.
-fn show(arguments: &Arguments, plan: &Plan, there: &There, path: &Path, entry: &str) -> io::Result<()> {
+fn show(arguments: &Arguments, plan: &Plan, info: &RemoteInfo, path: &Path, entry: &str) -> io::Result<()> {
     if let Plan::Copy(bytes) = plan {
-        let own = there.own_path();
-        let verb = if there.programs.iter().any(|found| found.path == own) { "replace" } else { "write" };
+        let own = info.own_path();
+        let verb = if info.programs.iter().any(|found| found.path == own) { "replace" } else { "write" };
         let which =
             arguments.program.as_ref().map_or_else(|| "this program".to_owned(), |file| file.display().to_string());
         tell(&format!("  {verb} {own} there: a copy of {which} ({})", megabytes(bytes.len())))?;
@@ -344,7 +342,7 @@ pub(super) fn megabytes(bytes: usize) -> String {
 }
 
 /// Copies the program. Ctrl-C undoes what was begun.
-pub(super) fn copy(runtime: &Runtime, errand: &mut Errand, program: &[u8]) -> Result<String, String> {
+pub(super) fn copy(runtime: &Runtime, shell: &mut RemoteShell, program: &[u8]) -> Result<String, String> {
     let (all, is_shown) = (program.len(), io::stderr().is_terminal());
     let mut last = None;
     let progress = |sent: usize| {
@@ -353,12 +351,12 @@ pub(super) fn copy(runtime: &Runtime, errand: &mut Errand, program: &[u8]) -> Re
             let _ = write!(io::stderr(), "\rcopying: {percent} %"); // it is a terminal
         }
     };
-    let copied = wait(runtime, errand.copy(program, progress));
+    let copied = wait(runtime, shell.copy(program, progress));
     if is_shown {
         let _ = writeln!(io::stderr());
     }
     let Some(copied) = copied else {
-        runtime.block_on(errand.give_up());
+        runtime.block_on(shell.give_up());
         return Err("interrupted; nothing was changed".to_owned());
     };
     copied

@@ -8,7 +8,7 @@ use anyhow::{Context as _, anyhow};
 use pilotlight_engine::config;
 use pilotlight_engine::config::edit::{host_entry, names_host, without_host};
 use pilotlight_engine::hosts::copied::{Additions, Copied, Copies};
-use pilotlight_engine::hosts::there::{Errand, Removed, There};
+use pilotlight_engine::hosts::remote_shell::{RemoteInfo, RemoteShell, Removed};
 use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
@@ -93,14 +93,14 @@ fn take_away(context: &Context, name: &str, copied: Copied, yes: bool) -> anyhow
         say(&format!("`pilotlight host remove {name}` tries again; or remove ~/.local/bin/pilotlight there yourself"));
         Ok(ExitCode::from(FAILED))
     };
-    let (mut errand, there) = match started(&runtime, &copied) {
+    let (mut shell, info) = match started(&runtime, &copied) {
         Ok(started) => started,
         Err(why) => {
             say(&format!("{name} is not reached, so the program is still there: {why}"));
             return again();
         }
     };
-    let uses = match interruptible(&runtime, errand.uses(&copied.sum)) {
+    let uses = match interruptible(&runtime, shell.uses(&copied.sum)) {
         Ok(uses) => uses,
         Err(why) => {
             say(&format!("the program is still there: {why}"));
@@ -120,16 +120,16 @@ fn take_away(context: &Context, name: &str, copied: Copied, yes: bool) -> anyhow
             say("the program there stays: `pilotlight bridge remove` there removes the bridge");
             return Ok(ExitCode::SUCCESS);
         }
-        if let Err(why) = interruptible(&runtime, errand.remove_bridge()) {
+        if let Err(why) = interruptible(&runtime, shell.remove_bridge()) {
             say(&format!("the program is still there: {why}"));
             return again();
         }
         say("the bridge there is removed");
     }
     // What Pilotlight remembers there is another one's, too, if there is one.
-    let is_alone = there.programs.iter().all(|found| found.path == there.own_path());
+    let is_alone = info.programs.iter().all(|found| found.path == info.own_path());
     let made: Vec<_> = copied.made.iter().filter(|made| is_alone || ***made != *"kept").cloned().collect();
-    match interruptible(&runtime, errand.remove(&copied.sum, &made)) {
+    match interruptible(&runtime, shell.remove(&copied.sum, &made)) {
         Ok(removed) => {
             let _held_off = hold_off_others()?;
             Copies::read(&state_folder()?)?.note(name, None)?;
@@ -161,8 +161,8 @@ fn without(path: &Path, name: &str) -> anyhow::Result<String> {
 }
 
 /// Connects, and looks what is there.
-fn started(runtime: &Runtime, copied: &Copied) -> Result<(Errand, There), String> {
-    interruptible(runtime, Errand::start(copied.way.clone()))
+fn started(runtime: &Runtime, copied: &Copied) -> Result<(RemoteShell, RemoteInfo), String> {
+    interruptible(runtime, RemoteShell::start(copied.way.clone()))
 }
 
 /// What comes of this, unless Ctrl-C ends it.

@@ -8,7 +8,7 @@ use super::{same_as, tell_tray};
 use pilotlight_core::text::{counted, plain};
 use pilotlight_engine::config::Reach;
 use pilotlight_engine::control::pipe::lines::{FromHost, Hello};
-use pilotlight_engine::hosts::{Link, Purpose, Said};
+use pilotlight_engine::hosts::{HostEventKind, Link, Purpose};
 use std::collections::BTreeSet;
 use std::io;
 use std::process::ExitCode;
@@ -40,15 +40,15 @@ pub(super) fn run(context: &Context, name: &str) -> anyhow::Result<ExitCode> {
         while let Some(news) = news.recv().await {
             for said in news.said {
                 match said {
-                    Said::Hello(hello) => {
+                    HostEventKind::Hello(hello) => {
                         tell(&greeting(&hello, began.elapsed()))?;
                         machine = hello.machine;
                     }
-                    Said::Line(FromHost::Session(account)) => _ = sessions.insert(account.id().into()),
-                    Said::Line(FromHost::Gone(id)) => _ = sessions.remove(&id),
-                    Said::Line(FromHost::Ready) => return Ok(None),
-                    Said::Line(_) => {}
-                    Said::Lost { why, .. } => return Ok(Some(why)),
+                    HostEventKind::Line(FromHost::Session(report)) => _ = sessions.insert(report.id().into()),
+                    HostEventKind::Line(FromHost::Gone(id)) => _ = sessions.remove(&id),
+                    HostEventKind::Line(FromHost::Ready) => return Ok(None),
+                    HostEventKind::Line(_) => {}
+                    HostEventKind::Lost { why, .. } => return Ok(Some(why)),
                 }
             }
         }

@@ -55,19 +55,19 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
 /// Replaces the program on one machine. Returns the exit code.
 fn update(arguments: &Arguments, name: &str, copied: Copied) -> anyhow::Result<u8> {
     let runtime = runtime()?;
-    let Some((mut errand, there)) = look(&runtime, name, &copied.way)? else { return Ok(FAILED) };
-    let program = match program_for(arguments.program.as_deref(), &there)? {
+    let Some((mut shell, info)) = look(&runtime, name, &copied.way)? else { return Ok(FAILED) };
+    let program = match program_for(arguments.program.as_deref(), &info)? {
         Ok(program) => program,
         Err(why) => {
             say(&format!("{why}; nothing was changed"));
             return Ok(REFUSED);
         }
     };
-    tell(&format!("  replace {} there ({})", there.own_path(), megabytes(program.len())))?;
+    tell(&format!("  replace {} there ({})", info.own_path(), megabytes(program.len())))?;
     if !is_confirmed("Do it?", arguments.yes) {
         return Ok(REFUSED);
     }
-    match copy(&runtime, &mut errand, &program) {
+    match copy(&runtime, &mut shell, &program) {
         Ok(sum) => {
             let held_off = hold_off_others()?;
             copies()?.note(name, Some(Copied { sum, ..copied }))?;

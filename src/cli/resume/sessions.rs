@@ -95,9 +95,9 @@ impl Drop for Sessions {
 
 impl Gathering {
     /// A finder of the sessions of this machine and of others.
-    fn finder(&self, far: &[Arc<Session>]) -> Finder {
-        let far = far.iter().map(|session| session.row(self.now, &self.limits).0);
-        let mut rows: Vec<_> = self.here.iter().cloned().chain(far).collect();
+    fn finder(&self, remote: &[Arc<Session>]) -> Finder {
+        let remote = remote.iter().map(|session| session.row(self.now, &self.limits).0);
+        let mut rows: Vec<_> = self.here.iter().cloned().chain(remote).collect();
         distinguish(&mut rows);
         Finder::new(rows)
     }
@@ -157,7 +157,7 @@ fn note(query: &Query, is_patient: bool) -> Option<String> {
 #[cfg(target_os = "linux")]
 mod tests {
     use super::*;
-    use pilotlight_core::far::Account;
+    use pilotlight_core::remote::SessionReport;
     use pilotlight_engine::config::Reach;
     use pilotlight_engine::control::pipe::lines::FromHost;
     use pilotlight_system::clock::Clock;
@@ -177,8 +177,8 @@ mod tests {
         for n in 0..count {
             let session = Session { id: format!("{n:08x}").into(), ..Session::default() };
             let row = session.row(Moment::default(), &Limits::default()).0;
-            let account = Account::of(&session, &row, (&row.name, &row.label), Moment::default());
-            let _ = write!(said, "\n{}", serde_json::to_string(&FromHost::Past(Box::new(account))).unwrap());
+            let report = SessionReport::of(&session, &row, (&row.name, &row.label), Moment::default());
+            let _ = write!(said, "\n{}", serde_json::to_string(&FromHost::Past(Box::new(report))).unwrap());
         }
         std::fs::write(folder.join("said"), said + "\n\"ready\"\n\"all-past\"\n").unwrap();
         let words = format!("cat {}; cat >/dev/null", folder.join("said").display());

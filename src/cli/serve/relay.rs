@@ -5,8 +5,8 @@
 use crate::cli::context::Context;
 use crate::cli::observe::{Effort, Observer, Picture};
 use anyhow::bail;
-use pilotlight_core::far::Account;
 use pilotlight_core::fleet::Session;
+use pilotlight_core::remote::SessionReport;
 use pilotlight_engine::control::pipe::lines::{FromHost, PAST_MAX, STARTS_AGAIN, ToHost};
 use pilotlight_engine::control::pipe::read_line;
 use pilotlight_engine::past::Depth;
@@ -140,8 +140,8 @@ fn read_past(context: &Context) -> Receiver<Vec<u8>> {
         let mut listed: Vec<_> = listed.map(|session| (session.row(now, &limits).0, session)).collect();
         listed.sort_by_cached_key(|(row, _)| Reverse((row.last(), row.id.clone())));
         for (row, session) in listed.into_iter().take(PAST_MAX) {
-            let account = Account::of(&session, &row, (&row.name, &row.label), now).in_brief();
-            if sender.blocking_send(line_of(&FromHost::Past(Box::new(account)))).is_err() {
+            let report = SessionReport::of(&session, &row, (&row.name, &row.label), now).in_brief();
+            if sender.blocking_send(line_of(&FromHost::Past(Box::new(report)))).is_err() {
                 return; // nobody listens any more
             }
         }

@@ -5,7 +5,7 @@ use crate::tray::actions;
 use crate::tray::details::Source;
 use crate::tray::view::{COLUMNS, Effect};
 use pilotlight_core::alert::Detail;
-use pilotlight_core::fleet::{Glance, Row, Session};
+use pilotlight_core::fleet::{Row, Session, Summary};
 use pilotlight_core::text::{COMMAND_MAX, fit, isolated, plain};
 use pilotlight_core::turn::request_verb;
 use pilotlight_core::verdict::Status;
@@ -27,9 +27,9 @@ pub(super) struct Headline {
 
 impl Headline {
     /// The headline for these sessions, sorted; `detail` says whether the tooltip may say what a session needs.
-    pub(super) fn of(sources: &[Source<'_>], glance: &Glance, names: &Names<'_>, detail: Detail) -> Self {
-        let all = glance.to_string();
-        let counts = glance.counts();
+    pub(super) fn of(sources: &[Source<'_>], summary: &Summary, names: &Names<'_>, detail: Detail) -> Self {
+        let all = summary.to_string();
+        let counts = summary.counts();
         let first = sources.first().filter(|source| source.row.needs_you());
         let (Some(Source { row, session, .. }), Some((need, others))) = (first, counts.split_first()) else {
             return Self { text: all.clone(), tooltip: all, effect: Effect::LiveTable };

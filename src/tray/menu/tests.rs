@@ -13,11 +13,11 @@ use pilotlight_core::action::{Action, ServerState};
 use pilotlight_core::alert::Pause;
 use pilotlight_core::fleet::Kind as Use;
 use pilotlight_core::fleet::{About, Label, Row, Session, State};
-use pilotlight_core::gist::Gist;
 use pilotlight_core::order::{Operation, Order};
 use pilotlight_core::owner::Owner;
 use pilotlight_core::session::SourceId;
 use pilotlight_core::session::{Allows, Key, NoFileEvents};
+use pilotlight_core::short_reason::ShortReason;
 use pilotlight_core::turn::{Call, Request};
 use pilotlight_core::verdict::Status;
 use pilotlight_engine::LastProgress;
@@ -123,7 +123,7 @@ fn an_approval_is_no_remedy_and_a_long_running_session_has_none() {
             session.observed.facts.fold(&log_format::parse(line).unwrap(), now, &Limits::default());
         }
         let runs_long = name == "slow";
-        world.row(name).gist = Gist::Silent { since: now, what: "bash is open".into(), runs_long };
+        world.row(name).short_reason = ShortReason::Silent { since: now, what: "bash is open".into(), runs_long };
     }
     world.after(Span::minutes(12)).unwrap();
     let entries = world.entries();
@@ -184,7 +184,7 @@ fn further_changes_of_shape_are_shown_once_a_second() {
 fn an_age_alone_neither_sends_a_menu_nor_wakes() {
     let mut world = World::all(&["a", "b"], Status::Working);
     let begun = world.now;
-    world.row("a").gist = Gist::Silent { since: begun, what: "x".into(), runs_long: false };
+    world.row("a").short_reason = ShortReason::Silent { since: begun, what: "x".into(), runs_long: false };
     world.update().unwrap();
     for _ in 0..600 {
         let sent = world.after(Span::seconds(1)).is_some();

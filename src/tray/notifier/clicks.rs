@@ -6,7 +6,7 @@
 use crate::tray::actions::looking_at;
 use crate::tray::messages::PopupEvent;
 use crate::tray::view::{Effect, Reviewed};
-use pilotlight_core::action::{Action, Trait, questions};
+use pilotlight_core::action::{Action, ActionFlag, questions};
 use pilotlight_core::alert::{About, Button, Cause, Popup, ShownRequest};
 use pilotlight_core::fleet::{Row, Session};
 use pilotlight_core::form::{Form, FormAnswer};
@@ -42,7 +42,7 @@ pub(super) fn resolve(popup: &Popup, button: Option<Button>, shown: &Shown<'_>) 
             Some(form) => ClickAction::Do(Effect::review(Reviewed::Question, row, &form.request)),
             None => ClickAction::Refuse("that question is no longer open".into()),
         },
-        Some(Button::Act(action)) => action.verb().operation.clone().map_or_else(look, order),
+        Some(Button::Act(action)) => action.spec().operation.clone().map_or_else(look, order),
         Some(Button::SendOn) => order(Operation::Continue),
         Some(Button::Mute) => ClickAction::Mute,
         Some(Button::Details | Button::Review) | None => look(),
@@ -92,7 +92,7 @@ fn default_button(popup: &Popup) -> Option<Button> {
 fn stale_reason(popup: &Popup, button: Button, row: &Row) -> Option<String> {
     // Answers are checked against the request or question that was shown.
     let acts = match button {
-        Button::Act(action) => action.verb().operation.is_some() && !action.is(Trait::OnlyShows),
+        Button::Act(action) => action.spec().operation.is_some() && !action.is(ActionFlag::OnlyShows),
         Button::SendOn => true,
         Button::Choice(_) | Button::Details | Button::Review | Button::Mute => false,
     };
@@ -135,11 +135,11 @@ mod tests {
     use pilotlight_core::action::ServerState;
     use pilotlight_core::agent::Agent;
     use pilotlight_core::alert::PopupId;
-    use pilotlight_core::far::{Account, Clocks, read};
     use pilotlight_core::fleet::Kind;
     use pilotlight_core::limits::Limits;
     use pilotlight_core::owner::Owner;
-    use pilotlight_core::session::far::Host;
+    use pilotlight_core::remote::{Clocks, SessionReport, read};
+    use pilotlight_core::session::remote::Host;
     use pilotlight_core::session::{Key, Observed, SourceId};
     use pilotlight_core::time::{Moment, Time};
     use pilotlight_core::verdict::Status;
@@ -214,10 +214,10 @@ mod tests {
         let requested = br#"{"type":"permission.requested","data":{"requestId":"r","permissionRequest":{"kind":"shell","fullCommandText":"make"}},"id":"e","timestamp":"2023-11-14T22:13:20.000Z"}"#;
         there.observed.facts.fold(&log_format::parse(requested).unwrap(), now, &Limits::default());
         let row = there.row(now, &Limits::default()).0;
-        let account = Account::of(&there, &row, (&row.name, &row.label), now);
+        let report = SessionReport::of(&there, &row, (&row.name, &row.label), now);
         let host = Host { name: "devbox".into(), has_terminal: true };
-        let session = read(&host, account, &Clocks { now, ..Clocks::default() }, Agent::reported).unwrap();
-        let (row, key) = (session.row(now, &Limits::default()).0, Key::far("devbox", "a"));
+        let session = read(&host, report, &Clocks { now, ..Clocks::default() }, Agent::reported).unwrap();
+        let (row, key) = (session.row(now, &Limits::default()).0, Key::remote("devbox", "a"));
         let told = alertable(&key, &row, &session, None);
         let request = told.request.unwrap();
         assert!(request.answerable && !told.has_terminal, "{request:?}");

@@ -1,5 +1,5 @@
 use super::*;
-use pilotlight_core::alert::Occasion;
+use pilotlight_core::alert::Trigger;
 use pilotlight_system::process::testing::wait_until;
 use std::fs;
 use std::path::Path;
@@ -13,7 +13,7 @@ fn runtime() -> Runtime {
 /// A shell with this script, and `folder` as `$0`.
 fn shell(script: &str, folder: &Path) -> Command {
     let run = ["sh", "-c", script, folder.to_str().unwrap()].map(str::to_owned).to_vec();
-    Command { occasions: Occasion::usual(), run }
+    Command { triggers: Trigger::usual(), run }
 }
 
 fn of_shell(script: &str, folder: &Path) -> Arc<Known> {

@@ -20,15 +20,18 @@ fn the_shape_depends_on_the_order_but_not_on_the_texts() {
 fn case_162_a_row_says_when_something_last_happened_as_of_the_moment_it_is_shown() {
     let turn = TurnView { since: Time(0), tools: 8, older: false };
     let last = LastProgress::at(Time(100_000));
-    let row = |name: &str, since: i64| Text::row(WORKS, named(name, 0), Gist::Turn(turn, Time(since)), &last);
+    let row = |name: &str, since: i64| Text::row(WORKS, named(name, 0), ShortReason::Turn(turn, Time(since)), &last);
     let now = Moment::of(Time(151_000));
     assert_eq!(row("a", 0).at(now), "▶ a — 150 s, 8 tools, 50 s ago");
     assert_eq!(row("a", 0), row("a", 100_000), "a view does not differ by progress alone");
-    assert_ne!(row("a", 0), Text::row(WORKS, named("a", 0), Gist::Turn(turn, Time(0)), &LastProgress::default()));
+    assert_ne!(
+        row("a", 0),
+        Text::row(WORKS, named("a", 0), ShortReason::Turn(turn, Time(0)), &LastProgress::default())
+    );
     // Of words that are too long, that is the last to go.
     assert_eq!(row(&"n".repeat(99), 0).at(now), format!("▶ {}… — 150 s, 50 s ago", "n".repeat(27)));
     let older = TurnView { since: Time(-4_500_000), tools: 12, older: true };
-    let row = Text::row(WORKS, named(&"n".repeat(99), 0), Gist::Turn(older, Time(0)), &last);
+    let row = Text::row(WORKS, named(&"n".repeat(99), 0), ShortReason::Turn(older, Time(0)), &last);
     assert_eq!(row.at(now), format!("▶ {}… — last seen 50 s ago", "n".repeat(24)));
     let last = Text::since_last("Last activity", &last);
     assert_eq!(last.at(now), "Last activity, 50 s ago");
@@ -40,15 +43,15 @@ fn named(name: &str, alone: usize) -> RowName {
     RowName { whole: name.into(), alone, least: 24, mark: String::new() }
 }
 
-fn asks(name: &str, alone: usize, gist: &str) -> String {
+fn asks(name: &str, alone: usize, short_reason: &str) -> String {
     let lead = Lead { status: Status::NeedsPermission, unseen: false };
-    Text::row(lead, named(name, alone), Gist::of(gist), &LastProgress::default()).at(Moment::of(Time(0)))
+    Text::row(lead, named(name, alone), ShortReason::of(short_reason), &LastProgress::default()).at(Moment::of(Time(0)))
 }
 
 #[test]
 fn of_a_row_that_is_too_long_the_title_is_cut_before_the_command() {
     let title = "billing-api · Write the migration of invoices";
-    let row = |gist: &str| asks(title, "billing-api".len(), gist);
+    let row = |short_reason: &str| asks(title, "billing-api".len(), short_reason);
     assert_eq!(row("ls"), "⚑ billing-api · Write the migration of inv… — ls");
     assert_eq!(row("rm -rf build"), "⚑ billing-api · Write the migrat… — rm -rf build");
     assert_eq!(row("rm -rf build && cargo t"), "⚑ billing-api · Write… — rm -rf build && cargo t");
@@ -60,9 +63,9 @@ fn of_a_row_that_is_too_long_the_title_is_cut_before_the_command() {
 
 #[test]
 fn case_667_the_agent_is_the_first_to_be_left_out_of_a_row() {
-    let row = |gist: &str, least| {
+    let row = |short_reason: &str, least| {
         let name = RowName { whole: "web-shop · Fix the tests".into(), alone: 0, least, mark: " (Claude)".into() };
-        Text::row(WORKS, name, Gist::of(gist), &LastProgress::default()).at(Moment::of(Time(0)))
+        Text::row(WORKS, name, ShortReason::of(short_reason), &LastProgress::default()).at(Moment::of(Time(0)))
     };
     assert_eq!(row("npm test", 24), "▶ web-shop · Fix the tests (Claude) — npm test");
     assert_eq!(row("npm run test", 24), "▶ web-shop · Fix the tests — npm run test");
@@ -77,11 +80,11 @@ fn a_long_row_is_cut_in_both_its_name_and_its_reason() {
     let long = "n".repeat(99);
     assert_eq!(asks(&long, 99, &"r".repeat(99)), format!("⚑ {}… — {}…", "n".repeat(23), "r".repeat(18)));
     assert_eq!(asks("a", 1, &"r".repeat(99)).width(), COLUMNS);
-    for (name, gist) in
+    for (name, short_reason) in
         [("日".repeat(40), "ls".into()), ("a".into(), "本".repeat(40)), ("日".repeat(40), "本".repeat(40))]
     {
         for alone in [0, name.len()] {
-            let row = asks(&name, alone, &gist);
+            let row = asks(&name, alone, &short_reason);
             assert!((COLUMNS - 2..=COLUMNS).contains(&row.width()), "{row}");
         }
     }

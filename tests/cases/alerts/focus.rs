@@ -1,7 +1,7 @@
 //! Popups about a session that the user looks at.
 
 use super::stage::Stage;
-use pilotlight_core::alert::{About, Cause, FOCUS_TIMEOUT, Kinds, Occasion, Occasions, Pause, Settings};
+use pilotlight_core::alert::{About, Cause, FOCUS_TIMEOUT, Kinds, Pause, Settings, Trigger, Triggers};
 use pilotlight_core::time::Span;
 use pilotlight_core::verdict::Status;
 
@@ -118,10 +118,10 @@ fn case_334_without_the_setting_nothing_is_asked() {
 
 #[test]
 fn case_335_a_command_waits_like_a_popup() {
-    let (mut stage, mut occasions) = (stage(Some(true)), Occasions::default());
-    let wanted = [Occasion::Status(Status::NeedsInput), Occasion::Status(Status::Working)];
-    occasions.configure(wanted.to_vec(), &Settings::default());
-    stage.occasions = Some(occasions);
+    let (mut stage, mut triggers) = (stage(Some(true)), Triggers::default());
+    let wanted = [Trigger::Status(Status::NeedsInput), Trigger::Status(Status::Working)];
+    triggers.configure(wanted.to_vec(), &Settings::default());
+    stage.triggers = Some(triggers);
     stage.update();
     stage.is("a", Status::NeedsInput).at(5).is("a", Status::Working).at(300).is("a", Status::NeedsInput).at(400);
     let told: Vec<_> = stage.told.iter().map(|(at, _, name)| (*at, *name)).collect();
@@ -132,11 +132,10 @@ fn case_335_a_command_waits_like_a_popup() {
 #[test]
 fn case_335_a_command_waits_where_there_are_no_popups_either() {
     let none = Kinds { needs_input: false, ..Kinds::default() };
-    let (mut stage, mut occasions) =
-        (Stage::with(Settings { kinds: none, ..Settings::default() }), Occasions::default());
+    let (mut stage, mut triggers) = (Stage::with(Settings { kinds: none, ..Settings::default() }), Triggers::default());
     stage.is("a", Status::Working).in_terminal("a", Some(true));
-    occasions.configure(vec![Occasion::Status(Status::NeedsInput)], &Settings::default());
-    stage.occasions = Some(occasions);
+    triggers.configure(vec![Trigger::Status(Status::NeedsInput)], &Settings::default());
+    stage.triggers = Some(triggers);
     stage.update();
     stage.is("a", Status::NeedsInput).at(100);
     assert_eq!(stage.notified(), []);

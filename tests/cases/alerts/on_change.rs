@@ -1,19 +1,19 @@
 //! When the commands of the settings are run, and what they are told.
 
 use super::stage::{Stage, row};
-use pilotlight_core::alert::{Detail, Kinds, Occasion, Occasions, Pause, Settings, told};
+use pilotlight_core::alert::{Detail, Kinds, Pause, Settings, Trigger, Triggers, told};
 use pilotlight_core::question::Question;
 use pilotlight_core::request_view::RequestView;
 use pilotlight_core::time::{Span, Time};
 use pilotlight_core::verdict::Status;
 
-/// A stage on which a command is run for these occasions, by these rules.
+/// A stage on which a command is run for these triggers, by these rules.
 fn stage(names: &[&str], rules: &Settings) -> Stage {
-    let (mut stage, mut occasions) = (Stage::with(rules.clone()), Occasions::default());
-    let wanted: Vec<_> = Occasion::all().filter(|occasion| names.contains(&occasion.name())).collect();
+    let (mut stage, mut triggers) = (Stage::with(rules.clone()), Triggers::default());
+    let wanted: Vec<_> = Trigger::all().filter(|trigger| names.contains(&trigger.name())).collect();
     assert_eq!(wanted.len(), names.len());
-    occasions.configure(wanted, rules);
-    stage.occasions = Some(occasions);
+    triggers.configure(wanted, rules);
+    stage.triggers = Some(triggers);
     stage.update();
     stage
 }
@@ -29,9 +29,9 @@ fn at(ms: i64, id: &str, name: &'static str) -> (i64, String, &'static str) {
 
 #[test]
 fn every_occasion_has_a_name_of_its_own_and_the_usual_ones_are_those_of_popups() {
-    let names: std::collections::BTreeSet<_> = Occasion::all().map(Occasion::name).collect();
+    let names: std::collections::BTreeSet<_> = Trigger::all().map(Trigger::name).collect();
     assert_eq!(names.len(), Status::ALL.len() + 1);
-    let usual: Vec<_> = Occasion::usual().into_iter().map(Occasion::name).collect();
+    let usual: Vec<_> = Trigger::usual().into_iter().map(Trigger::name).collect();
     assert_eq!(usual, ["needs-permission", "needs-input", "permission-lost", "stuck", "crashed", "failed"]);
 }
 
@@ -102,7 +102,7 @@ fn case_304_what_was_so_before_the_start_or_while_the_machine_slept_is_no_news()
         let row = row(id, status, stage.moment().wall - Span::hours(1));
         stage.is(id, Status::Working);
         // As if it had been found like this.
-        stage.disappears(id).occasions.as_mut().unwrap().forget();
+        stage.disappears(id).triggers.as_mut().unwrap().forget();
         stage.change(id, |actor| actor.row = row);
     }
     stage.at(100);
@@ -127,7 +127,7 @@ fn case_304_what_is_so_when_everything_was_forgotten_is_no_news() {
     let mut stage = stage(&["idle", "working"], &Settings::default());
     stage.is("a", Status::Working).at(10).is("a", Status::Idle);
     assert_eq!(told_now(&mut stage), [at(1_000, "a", "working")]);
-    stage.occasions.as_mut().unwrap().forget();
+    stage.triggers.as_mut().unwrap().forget();
     stage.at(100);
     assert_eq!(told_now(&mut stage), [], "it was about to be told");
     stage.is("a", Status::Working).at(200);

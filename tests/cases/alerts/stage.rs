@@ -7,13 +7,13 @@ use super::super::story::{At, START, Story};
 use pilotlight_core::action::Action;
 use pilotlight_core::agent::Agent;
 use pilotlight_core::alert::{
-    About, Alertable, Alerts, Cause, Change, Completed, Now, Occasions, OpenQuestion, Popup, PopupId, Quiet, Request,
-    Settings,
+    About, Alertable, Alerts, Cause, Change, Completed, Now, OpenQuestion, Popup, PopupId, Quiet, Request, Settings,
+    Triggers,
 };
 use pilotlight_core::fleet::{Background, Kind, Label, Row, Session};
 use pilotlight_core::form::Form;
-use pilotlight_core::gist::Gist;
 use pilotlight_core::session::{Key, Observed, SourceId};
+use pilotlight_core::short_reason::ShortReason;
 use pilotlight_core::time::{Moment, Span, Time};
 use pilotlight_core::turn::Ending;
 use pilotlight_core::verdict::Status;
@@ -43,8 +43,8 @@ pub(super) struct Actor {
 pub(super) struct Stage {
     pub(super) alerts: Alerts,
     /// When commands are run; on a stage that runs none, they are not updated.
-    pub(super) occasions: Option<Occasions>,
-    /// What commands were told so far: the offset in milliseconds, the session and the occasion.
+    pub(super) triggers: Option<Triggers>,
+    /// What commands were told so far: the offset in milliseconds, the session and the trigger.
     pub(super) told: Vec<(i64, String, &'static str)>,
     pub(super) actors: BTreeMap<Key, Actor>,
     /// All popups raised so far, with their offsets in milliseconds.
@@ -83,7 +83,7 @@ pub(super) fn row(id: &str, status: Status, since: Time) -> Row {
         host: None,
         reached: true,
         turn: None,
-        gist: Gist::default(),
+        short_reason: ShortReason::default(),
         is_seen: false,
         request: None,
         question: None,
@@ -121,7 +121,7 @@ impl Stage {
     fn blank(settings: Settings) -> Self {
         Self {
             alerts: Alerts::new(settings, Quiet::default()),
-            occasions: None,
+            triggers: None,
             told: Vec::new(),
             actors: BTreeMap::new(),
             raised: Vec::new(),
@@ -223,7 +223,7 @@ impl Stage {
         while self.now < until {
             let wake = self.alerts.wake_at().map(|at| at - START);
             assert!(wake.is_none_or(|at| at > self.now), "a wakeup in the past: {wake:?}");
-            let told = self.occasions.as_ref().and_then(Occasions::wake_at).map(|at| at - START);
+            let told = self.triggers.as_ref().and_then(Triggers::wake_at).map(|at| at - START);
             assert!(told.is_none_or(|at| at > self.now), "a wakeup in the past: {told:?}");
             let next = self.actors.values().flat_map(|actor| self.changes_of(actor)).chain(wake).chain(told);
             self.now = next.fold(until, Span::min);
@@ -248,7 +248,7 @@ impl Stage {
 
     /// Answers what the last update wants to know. Returns whether there was anything to answer.
     fn answer_queries(&mut self) -> bool {
-        let of_commands = self.occasions.as_ref().map(Occasions::queries).unwrap_or_default();
+        let of_commands = self.triggers.as_ref().map(Triggers::queries).unwrap_or_default();
         let keys: BTreeSet<Key> = self.alerts.queries().iter().chain(of_commands).cloned().collect();
         let mut is_answered = false;
         for key in keys {
@@ -257,8 +257,8 @@ impl Stage {
             self.queries.push((self.now.0, key.id.to_string()));
             if let Some(has_focus) = actor.has_focus {
                 self.alerts.focus(&key, has_focus);
-                if let Some(occasions) = &mut self.occasions {
-                    occasions.focus(&key, has_focus);
+                if let Some(triggers) = &mut self.triggers {
+                    triggers.focus(&key, has_focus);
                 }
                 is_answered = true;
             }
@@ -302,9 +302,9 @@ impl Stage {
         }
         let now = Now { at, minute: self.minute, started: START + self.started, woke: self.woke.map(|at| START + at) };
         let changes = self.alerts.update(self.actors.values().map(Actor::alertable), &now);
-        if let Some(occasions) = &mut self.occasions {
+        if let Some(triggers) = &mut self.triggers {
             let sessions: Vec<_> = self.actors.values().map(Actor::alertable).collect();
-            let told = occasions.update(&sessions, &self.alerts.quiet, &now);
+            let told = triggers.update(&sessions, &self.alerts.quiet, &now);
             self.told.extend(told.into_iter().map(|(key, it)| (self.now.0, key.id.to_string(), it.name())));
         }
         self.updates += 1;
@@ -379,7 +379,7 @@ impl Actor {
         let Some(story) = &self.story else { return };
         let session = Session {
             id: (*self.key.id).into(),
-            vitals: story.vitals.clone(),
+            liveness: story.liveness.clone(),
             seen: story.seen.filter(|seen| *seen <= at.wall),
             observed: Observed {
                 facts: story.facts(now),

@@ -6,11 +6,11 @@ use crate::support::synthetic::User as FarUser;
 
 #[test]
 fn case_454_what_a_session_on_another_machine_asks_is_a_popup_until_it_is_answered_there() {
-    let far = FarUser::new();
-    let session = far.session(1);
-    let _owner = session.owner(&far);
+    let remote = FarUser::new();
+    let session = remote.session(1);
+    let _owner = session.owner(&remote);
     session.prompt();
-    let words = serde_json::to_string(&serves(&far)).unwrap();
+    let words = serde_json::to_string(&serves(&remote)).unwrap();
     let desk = Desk::new(&format!("{NO_GRACE}[[host]]\nname = \"devbox\"\ncommand = {words}\n"));
     let known = || desk.user.rows().iter().any(|row| row["host"] == "devbox").then_some(());
     super::wait_until(super::SOON, "it is known", || format!("{:?}", desk.user.rows()), known);

@@ -22,7 +22,7 @@ fn in_a_broken_network(name: &'static str, on_server: Outlook, breaks: fn(&Netwo
     let mut stage = Stage::new(name, &FULL, "");
     let plays = [("streams", every_millis(Piece::Text, 200)), ("thinks", Silent(UNTIL_TOLD))];
     let far_model = |(play, part): (&str, Part)| {
-        let model = network.far(|address| Model::at(address, false));
+        let model = network.remote(|address| Model::at(address, false));
         model.play(play, vec![vec![part]]);
         model
     };

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::{Behind, agent_above, ancestors};
+use super::{CallingAgent, agent_above, ancestors};
 use pilotlight_system::process::testing::{Running, copy};
 
 /// A shell of the given file name that runs `script`, which prints a process id.
@@ -45,12 +45,12 @@ const TOOL: &str = "sh -c 'cat <&3 >/dev/null & echo $!; wait' 3<&0; exit 0";
 const HANDED_OVER: &str = "setsid sh -c 'echo $$; kill -STOP $$' & read line";
 
 /// The answer for this test itself, which an agent may run.
-fn here() -> Option<Behind> {
+fn here() -> Option<CallingAgent> {
     agent_above(std::process::id(), &[])
 }
 
-fn behind(pid: u32, agent: &'static str) -> Option<Behind> {
-    Some(Behind { pid, agent })
+fn behind(pid: u32, agent: &'static str) -> Option<CallingAgent> {
+    Some(CallingAgent { pid, agent })
 }
 
 #[test]

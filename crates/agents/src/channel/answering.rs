@@ -1,9 +1,9 @@
 //! What is the same about answering permission requests over every channel: which of the open ones are meant, that each is
 //! shown whole before it is answered, and that nothing is approved that the log has in other words.
 
+use super::action_context::{ActionContext, LogView};
 use super::failure::Failure;
 use super::request::Request;
-use super::site::{LogView, Site};
 use pilotlight_core::order::{LOG_DIFFERS, ShownRequest, Step, Which};
 use pilotlight_core::text::counted;
 use pilotlight_core::turn::Call;
@@ -17,22 +17,22 @@ const ASKS_MORE: &str = "the request asks for more, or for something else, than 
                          approve ID`), and answer it there";
 
 /// Waits a moment until the log has these requests: what it does not have is told.
-async fn wait_logged(site: &Site, requests: &[Request]) {
-    let mut log_view = site.log_view.clone();
+async fn wait_logged(context: &ActionContext, requests: &[Request]) {
+    let mut log_view = context.log_view.clone();
     let has = |log_view: &LogView| requests.iter().all(|request| log_view.has(Call::of(&request.id)));
     let _ = timeout(LOGGED_WITHIN, log_view.wait_for(|log_view| !log_view.shows_requests || has(log_view))).await;
 }
 
 /// A request as it is shown: in the words of its server or bridge, and in those of the log where they differ. A log that
 /// does not have it yet is waited for.
-pub(crate) async fn shown(site: &Site, request: &Request) -> ShownRequest {
-    wait_logged(site, std::slice::from_ref(request)).await;
-    shown_now(site, request)
+pub(crate) async fn shown(context: &ActionContext, request: &Request) -> ShownRequest {
+    wait_logged(context, std::slice::from_ref(request)).await;
+    shown_now(context, request)
 }
 
 /// The same, by what the log has now.
-fn shown_now(site: &Site, request: &Request) -> ShownRequest {
-    ShownRequest { in_log: in_log(&site.log_view.borrow(), request), ..request.shown() }
+fn shown_now(context: &ActionContext, request: &Request) -> ShownRequest {
+    ShownRequest { in_log: in_log(&context.log_view.borrow(), request), ..request.shown() }
 }
 
 /// What the log says of a request, if that is something else.
@@ -46,13 +46,17 @@ fn in_log(log_view: &LogView, request: &Request) -> Option<String> {
 }
 
 /// Shows each request whole, and asks for the permit. Returns the past participle for the outcome: approved or denied.
-pub(crate) async fn begin_answer(site: &Site, chosen: &[Request], approve: bool) -> Result<&'static str, Failure> {
+pub(crate) async fn begin_answer(
+    context: &ActionContext,
+    chosen: &[Request],
+    approve: bool,
+) -> Result<&'static str, Failure> {
     let mut differs = false;
-    wait_logged(site, chosen).await;
+    wait_logged(context, chosen).await;
     for request in chosen {
-        let shown = shown_now(site, request);
+        let shown = shown_now(context, request);
         differs |= shown.in_log.is_some();
-        site.show_request(shown);
+        context.show_request(shown);
     }
     if approve && differs {
         return Err(Failure::refusal(Step::TakeOver, LOG_DIFFERS));
@@ -61,15 +65,15 @@ pub(crate) async fn begin_answer(site: &Site, chosen: &[Request], approve: bool)
         let why = "it is too large to be read here: read it where it asks, and answer it there, or deny it here";
         return Err(Failure::refusal(Step::TakeOver, why));
     }
-    site.may_send(Step::TakeOver).await?;
+    context.may_send(Step::TakeOver).await?;
     let (does, done) = if approve { ("approves", "approved") } else { ("denies", "denied") };
-    site.step(Step::TakeOver, format!("{does} {}", counted(chosen.len(), "request")));
+    context.step(Step::TakeOver, format!("{does} {}", counted(chosen.len(), "request")));
     Ok(done)
 }
 
 /// Selects the requests to answer from the open ones. A request that differs from what the user was shown is shown
 /// again, and the order refused.
-pub(crate) fn choose(site: &Site, open: Vec<Request>, which: &Which) -> Result<Vec<Request>, Failure> {
+pub(crate) fn choose(context: &ActionContext, open: Vec<Request>, which: &Which) -> Result<Vec<Request>, Failure> {
     match which {
         Which::These(ids) if ids.is_empty() => {
             Err(Failure::refusal(Step::TakeOver, "no permission request was open when this was asked for"))
@@ -82,9 +86,9 @@ pub(crate) fn choose(site: &Site, open: Vec<Request>, which: &Which) -> Result<V
             let request = open.into_iter().find(|request| *request.id == **id).ok_or_else(Failure::no_longer_open)?;
             if request.decisive().as_deref() != Some(text) && request.shown().text != *text {
                 // The user sees what is open now.
-                let shown = shown_now(site, &request);
+                let shown = shown_now(context, &request);
                 let why = if shown.in_log.is_some() { LOG_DIFFERS } else { ASKS_MORE };
-                site.show_request(shown);
+                context.show_request(shown);
                 return Err(Failure::refusal(Step::TakeOver, why));
             }
             Ok(vec![request])

@@ -3,7 +3,7 @@
 //! Any release may add kinds of requests, and details to existing kinds. So unknown fields are shown as they are. One
 //! text alone represents a request only if no such field is left ([`Request::decisive`]).
 
-use super::site::LoggedRequest;
+use super::action_context::LoggedRequest;
 use pilotlight_core::confusable::{doubt, is_seen};
 use pilotlight_core::order::ShownRequest;
 use pilotlight_core::text::plain;

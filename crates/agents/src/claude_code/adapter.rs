@@ -2,10 +2,11 @@
 
 use super::profile::PROFILE;
 use super::session::{self, Session};
-use super::store::{self, Glimpses};
+use super::store::{self, SessionScan};
 use super::{log_format, resume, running};
 use crate::adapter::Adapter;
 use crate::listing::{Listing, QuickScan};
+use crate::listing_cache::ListingCache;
 use crate::profile::Profile;
 use crate::reader::Reader;
 use crate::reading::LogPaths;
@@ -13,7 +14,6 @@ use crate::runners::RoleOf;
 #[cfg(target_os = "linux")]
 use crate::runners::Runner;
 use crate::source::Source;
-use crate::stamps::Stamps;
 use crate::tail::LogFormat;
 use pilotlight_core::owner::Owner;
 use pilotlight_core::time::Time;
@@ -30,9 +30,9 @@ impl Adapter for ClaudeCode {
         &PROFILE
     }
 
-    fn list(&self, home: &Source, stamps: Stamps) -> io::Result<Listing> {
-        let (ids, logs, stamps) = store::list(home.home(), home.root(), stamps)?;
-        Ok(Listing::of(ids).with(logs, stamps))
+    fn list(&self, home: &Source, cache: ListingCache) -> io::Result<Listing> {
+        let (ids, logs, cache) = store::list(home.home(), home.root(), cache)?;
+        Ok(Listing::of(ids).with(logs, cache))
     }
 
     fn path(&self, home: &Source, id: &str) -> PathBuf {
@@ -56,7 +56,7 @@ impl Adapter for ClaudeCode {
     }
 
     fn quick_scan<'a>(&self, home: &'a Source, listed: Option<&LogPaths>) -> Box<dyn QuickScan + 'a> {
-        Box::new(Glimpses::new(home.home(), home.root(), listed))
+        Box::new(SessionScan::new(home.home(), home.root(), listed))
     }
 
     fn role(&self) -> Option<RoleOf> {

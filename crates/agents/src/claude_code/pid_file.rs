@@ -2,7 +2,7 @@
 //!
 //! Beside them lie files with secrets, `<pid>.<hex>.key`: only names that are all digits are ever opened.
 
-use pilotlight_core::stated::{State, Wait};
+use pilotlight_core::reported_state::{State, Wait};
 use pilotlight_core::time::Time;
 use pilotlight_system::plain_file::{self, Links, OpenError, is_absence};
 use pilotlight_system::process::{self, Reading};

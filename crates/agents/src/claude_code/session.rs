@@ -18,8 +18,8 @@ use crate::runners::{Runner, identity};
 use crate::tail::{ReadContext, ReadOutcome, Tail};
 use pilotlight_core::limits::Limits;
 use pilotlight_core::owner::{Doubt, Held, Owner};
+use pilotlight_core::reported_state::{ReportedState, State, Wait};
 use pilotlight_core::session::{About, Allows, Observed, Supervised};
-use pilotlight_core::stated::{State, Stated, Wait};
 use pilotlight_core::text::{NAME_MAX, plain};
 use pilotlight_core::time::{Moment, Span, Time};
 use pilotlight_system::file_times::modified;
@@ -336,7 +336,7 @@ impl Session {
             Some(last) => last.state.or_else(|| is_fresh(last, observed).then_some(State::Idle { shell: false })),
             None => None,
         };
-        let Some(state) = state else { return observed.stated = None };
+        let Some(state) = state else { return observed.reported_state = None };
         // Not every end of a background shell is in the log. Its process knows whether one runs.
         if matches!(state, State::Idle { shell: false } | State::Ended) {
             observed.facts.shells.clear();
@@ -348,13 +348,17 @@ impl Session {
         let wall = wall.or(observed.facts.progress.map(|last| last.wall)).unwrap_or(observed.touched).min(now.wall);
         // On a busy machine a change is read late: that it came to rest counts from when it was seen, so that the end of
         // a step of a turn is not taken for that of the turn.
-        let changes = observed.stated.as_ref().is_some_and(|stated| stated.state != state);
+        let changes = observed.reported_state.as_ref().is_some_and(|reported_state| reported_state.state != state);
         let is_seen = changes && matches!(state, State::Idle { .. }) && now.wall - wall < SEEN_WITHIN;
         let wall = if is_seen { now.wall } else { wall };
         // A time that was known before keeps its place on the awake clock.
         let is_same = |since: Moment| since.wall >= wall && since.wall - wall < SEEN_WITHIN;
-        let known = observed.stated.as_ref().filter(|stated| stated.state == state && is_same(stated.since));
-        let since = known.map_or(Moment { wall, awake: now.awake - (now.wall - wall) }, |stated| stated.since);
+        let known = observed
+            .reported_state
+            .as_ref()
+            .filter(|reported_state| reported_state.state == state && is_same(reported_state.since));
+        let since =
+            known.map_or(Moment { wall, awake: now.awake - (now.wall - wall) }, |reported_state| reported_state.since);
         let root_waits = observed.facts.turn.as_ref().is_some_and(|turn| !turn.tools.is_empty());
         let asks = match state {
             State::Waiting(Wait::Permission | Wait::Input | Wait::Dialog) => {
@@ -363,7 +367,7 @@ impl Session {
             }
             State::Busy | State::Idle { .. } | State::Ended => None,
         };
-        observed.stated = Some(Stated { state, since, by: BY.into(), asks });
+        observed.reported_state = Some(ReportedState { state, since, by: BY.into(), asks });
     }
 
     /// How its user reaches it, if a supervisor runs it.

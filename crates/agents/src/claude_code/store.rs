@@ -6,9 +6,9 @@ use super::strays;
 use super::sub_agents;
 use crate::claude_code::ClaudeCode;
 use crate::listing::QuickScan;
-use crate::reading::{Glimpse, LogPaths, Reading};
+use crate::listing_cache::ListingCache;
+use crate::reading::{LogPaths, PastSession, Reading};
 use crate::runners::Runner;
-use crate::stamps::Stamps;
 use crate::walk;
 use pilotlight_core::time::Time;
 use pilotlight_system::file_times::modified;
@@ -45,32 +45,36 @@ pub(super) fn subject_inside<'a>(parts: &[&'a str]) -> Option<&'a str> {
 }
 
 /// The ids of all sessions of a home: those with a log, and those that a process runs without one yet. And where the logs
-/// are, and what was read, as far as `stamps` note it.
+/// are, and what was read, as far as `cache` notes it.
 ///
 /// # Errors
 /// Where the folder of the logs cannot be listed.
-pub(crate) fn list(home: &Path, root: &Path, mut stamps: Stamps) -> io::Result<(Vec<Arc<str>>, LogPaths, Stamps)> {
-    stamps.note(&home.join(pid_file::FOLDER));
+pub(crate) fn list(
+    home: &Path,
+    root: &Path,
+    mut cache: ListingCache,
+) -> io::Result<(Vec<Arc<str>>, LogPaths, ListingCache)> {
+    cache.note(&home.join(pid_file::FOLDER));
     let mut ids = HashSet::<Arc<str>>::new();
     for pid in pid_file::pids(home).unwrap_or_default() {
         // What it says is changed in place.
-        stamps.note(&pid_file::path(home, pid));
+        cache.note(&pid_file::path(home, pid));
         ids.extend(pid_file::read(home, pid).map(|file| file.session.into()));
     }
-    let logs = match logs(root, &mut stamps) {
+    let logs = match logs(root, &mut cache) {
         Ok(logs) => logs,
         // It is made with the first prompt.
         Err(error) if error.kind() == io::ErrorKind::NotFound && home.join(pid_file::FOLDER).is_dir() => HashMap::new(),
         Err(error) => return Err(error),
     };
     ids.extend(logs.keys().cloned());
-    Ok((ids.into_iter().collect(), logs.into(), stamps))
+    Ok((ids.into_iter().collect(), logs.into(), cache))
 }
 
 /// The logs in the folders of a home, by the ids of their sessions. Notes the folders.
-fn logs(root: &Path, stamps: &mut Stamps) -> io::Result<HashMap<Arc<str>, PathBuf>> {
+fn logs(root: &Path, cache: &mut ListingCache) -> io::Result<HashMap<Arc<str>, PathBuf>> {
     let mut logs = HashMap::new();
-    walk::files(root, DEPTH, session_of, &mut |folder| stamps.note(folder), &mut |id, log| {
+    walk::files(root, DEPTH, session_of, &mut |folder| cache.note(folder), &mut |id, log| {
         match logs.entry(id.into()) {
             Entry::Vacant(place) => drop(place.insert(log)),
             Entry::Occupied(mut other) => {
@@ -126,7 +130,7 @@ pub(crate) fn named_by(home: &Path, pid: u32) -> Option<Arc<str>> {
 
 /// Tells at once whether sessions are history: what is asked of all of them is read once.
 #[derive(Debug)]
-pub(crate) struct Glimpses {
+pub(crate) struct SessionScan {
     /// The sessions that its processes name. `None`: their files cannot be listed, and any may be run.
     run: Option<HashSet<Box<str>>>,
     /// Processes whose file cannot be read, and when the first of them started that may run any session written since.
@@ -140,7 +144,7 @@ pub(crate) struct Glimpses {
     root: PathBuf,
 }
 
-impl Glimpses {
+impl SessionScan {
     pub(crate) fn new(home: &Path, root: &Path, listed: Option<&LogPaths>) -> Self {
         let (run, unreadable) = match pid_file::list(home) {
             Ok(said) => (Some(said.files.into_iter().map(|file| file.session).collect()), said.unreadable),
@@ -158,8 +162,8 @@ impl Glimpses {
     }
 }
 
-impl QuickScan for Glimpses {
-    fn past(&self, id: &str, reading: &Reading<'_>) -> Option<Glimpse> {
+impl QuickScan for SessionScan {
+    fn past(&self, id: &str, reading: &Reading<'_>) -> Option<PastSession> {
         let elsewhere = || {
             let others = reading.openings.homes(&ClaudeCode).filter(|other| **other != *self.home);
             others.flat_map(pid_file::all).map(|file| file.session).collect()
@@ -182,7 +186,7 @@ impl QuickScan for Glimpses {
         }
         let since = || may_run(&self.home, &self.unreadable, reading.context.now.wall).map(|may| may.since).min();
         let may_be_run = self.may_run_since.get_or_init(since).is_some_and(|since| since <= touched);
-        (!may_be_run && reading.is_past(touched)).then_some(Glimpse { touched, has_log: true })
+        (!may_be_run && reading.is_past(touched)).then_some(PastSession { touched, has_log: true })
     }
 }
 
@@ -203,7 +207,7 @@ mod tests {
                 log.set_modified(UNIX_EPOCH + Duration::from_secs(u64::from(project == last))).unwrap();
             }
             let log = root.join(last).join("one.jsonl");
-            let (ids, logs, _) = list(home.path(), &root, Stamps::default()).unwrap();
+            let (ids, logs, _) = list(home.path(), &root, ListingCache::default()).unwrap();
             assert_eq!(
                 (&*ids, logs.get("one"), find_log(&root, "one")),
                 (&["one".into()][..], Some(&log), Some(log.clone()))

@@ -1,14 +1,15 @@
 //! Codex as an [`Adapter`].
 
-use super::door::Door;
+use super::daemon_socket::DaemonSocket;
 use super::profile::PROFILE;
-use super::store::{self, Glimpses};
+use super::store::{self, SessionScan};
 use super::thread::Thread;
 use super::{log_format, resume, running};
 use crate::adapter::Adapter;
 use crate::channel::Service;
 use crate::control::Control;
 use crate::listing::{Listing, QuickScan};
+use crate::listing_cache::ListingCache;
 use crate::profile::Profile;
 use crate::reader::Reader;
 use crate::reading::LogPaths;
@@ -16,7 +17,6 @@ use crate::runners::RoleOf;
 #[cfg(target_os = "linux")]
 use crate::runners::Runner;
 use crate::source::Source;
-use crate::stamps::Stamps;
 use crate::tail::LogFormat;
 use pilotlight_core::owner::Owner;
 use pilotlight_core::session::Observed;
@@ -34,9 +34,9 @@ impl Adapter for Codex {
         &PROFILE
     }
 
-    fn list(&self, home: &Source, stamps: Stamps) -> io::Result<Listing> {
-        let (ids, logs, stamps) = store::list(home.root(), stamps)?;
-        Ok(Listing::of(ids).with(logs, stamps))
+    fn list(&self, home: &Source, cache: ListingCache) -> io::Result<Listing> {
+        let (ids, logs, cache) = store::list(home.root(), cache)?;
+        Ok(Listing::of(ids).with(logs, cache))
     }
 
     fn path(&self, home: &Source, id: &str) -> PathBuf {
@@ -56,7 +56,7 @@ impl Adapter for Codex {
     }
 
     fn quick_scan<'a>(&self, home: &'a Source, listed: Option<&LogPaths>) -> Box<dyn QuickScan + 'a> {
-        Box::new(Glimpses::new(home.root(), listed))
+        Box::new(SessionScan::new(home.root(), listed))
     }
 
     fn whole(&self, home: &Source, id: &str) -> Option<Arc<str>> {
@@ -94,7 +94,7 @@ impl Control for Codex {
     fn service(&self, home: &Path, id: &str, observed: &Observed) -> Option<Arc<dyn Service>> {
         let pid = observed.owner.live().filter(|_| observed.is_served)?;
         let sub_agents = observed.facts.sub_agents.iter().map(|sub_agent| sub_agent.id.clone());
-        let door = Door::of(home, pid, [Box::from(id)].into_iter().chain(sub_agents).collect())?;
-        Some(Arc::new(door))
+        let socket = DaemonSocket::of(home, pid, [Box::from(id)].into_iter().chain(sub_agents).collect())?;
+        Some(Arc::new(socket))
     }
 }

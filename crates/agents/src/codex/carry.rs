@@ -1,12 +1,12 @@
 //! What is done over the daemon's socket: approvals are answered, turns stopped.
 
 use super::client::Client;
-use super::door::{ANSWER_TIMEOUT, Door, TAKES_NO_ANSWERS};
+use super::daemon_socket::{ANSWER_TIMEOUT, DaemonSocket, TAKES_NO_ANSWERS};
 use super::request::{self, Asked};
+use crate::channel::action_context::{ActionContext, EFFECT_TIMEOUT, LogView};
 use crate::channel::answering::{begin_answer, choose};
 use crate::channel::failure::Failure;
 use crate::channel::request::Request;
-use crate::channel::site::{EFFECT_TIMEOUT, LogView, Site};
 use crate::channel::{Channel, open_request};
 use async_trait::async_trait;
 use pilotlight_core::order::{Reply, Step, Which};
@@ -23,29 +23,30 @@ const SETTLES: Duration = Duration::from_millis(100);
 const TOLD_WITHIN: Duration = Duration::from_millis(300);
 
 /// A connection that is subscribed to the threads that ask, and what they ask.
-struct Joined<'a> {
+struct Subscription<'a> {
     client: Client,
     threads: Vec<&'a str>,
     open: Vec<Asked>,
 }
 
-impl<'a> Joined<'a> {
+impl<'a> Subscription<'a> {
     /// Joins those of the threads that wait for an approval.
-    async fn new(door: &'a Door, site: &Site) -> Result<Self, Failure> {
-        let mut joined = Joined { client: Client::open(door).await?, threads: Vec::new(), open: Vec::new() };
-        site.step(Step::Attach, "connected to Codex's daemon");
-        let result = joined.join(door, site).await;
+    async fn new(socket: &'a DaemonSocket, context: &ActionContext) -> Result<Self, Failure> {
+        let mut subscription =
+            Subscription { client: Client::open(socket).await?, threads: Vec::new(), open: Vec::new() };
+        context.step(Step::Attach, "connected to Codex's daemon");
+        let result = subscription.join(socket, context).await;
         match result {
-            Ok(()) => Ok(joined),
+            Ok(()) => Ok(subscription),
             Err(failure) => {
-                joined.leave().await;
+                subscription.leave().await;
                 Err(failure)
             }
         }
     }
 
-    async fn join(&mut self, door: &'a Door, site: &Site) -> Result<(), Failure> {
-        for thread in &door.threads {
+    async fn join(&mut self, socket: &'a DaemonSocket, context: &ActionContext) -> Result<(), Failure> {
+        for thread in &socket.threads {
             // A thread that is not loaded would be loaded by joining it.
             if !waits_for_approval(&status(&mut self.client, thread).await?) {
                 continue;
@@ -57,7 +58,7 @@ impl<'a> Joined<'a> {
             self.client.wait_for(Instant::now() + ARRIVES_WITHIN, is_of).await?;
             self.client.wait_for(Instant::now() + SETTLES, |_| None::<()>).await?;
         }
-        let cwd = site.cwd.as_deref();
+        let cwd = context.cwd.as_deref();
         let threads = &self.threads;
         let asked =
             self.client.heard.iter().filter(|message| threads.iter().any(|thread| request::is_of(message, thread)));
@@ -83,65 +84,70 @@ pub(super) fn waits_for_approval(status: &Value) -> bool {
 }
 
 /// What is done over the connection to the daemon, for one of its threads.
-impl Door {
+impl DaemonSocket {
     /// The open requests of a session.
-    async fn requests(&self, site: &Site) -> Result<Vec<Request>, Failure> {
-        let joined = Joined::new(self, site).await?;
-        let open = joined.open.iter().map(|asked| asked.request.clone()).collect();
-        joined.leave().await;
+    async fn requests(&self, context: &ActionContext) -> Result<Vec<Request>, Failure> {
+        let subscription = Subscription::new(self, context).await?;
+        let open = subscription.open.iter().map(|asked| asked.request.clone()).collect();
+        subscription.leave().await;
         Ok(open)
     }
 }
 
 #[async_trait]
-impl Channel for Door {
-    async fn request(&self, site: &Site, id: &str) -> Result<Request, Failure> {
-        let open = self.requests(site).await?;
+impl Channel for DaemonSocket {
+    async fn request(&self, context: &ActionContext, id: &str) -> Result<Request, Failure> {
+        let open = self.requests(context).await?;
         let other = open.first().map(|other| other.id.clone());
         let request = open_request(open, id);
         request.map_err(|gone| other.map_or(gone, |other| Failure::open_instead(&other)))
     }
 
-    async fn answer(&self, site: &Site, which: &Which, approve: bool) -> Result<String, Failure> {
-        let mut joined = Joined::new(self, site).await?;
-        let result = answer_over(&mut joined, site, which, approve).await;
-        joined.leave().await;
+    async fn answer(&self, context: &ActionContext, which: &Which, approve: bool) -> Result<String, Failure> {
+        let mut subscription = Subscription::new(self, context).await?;
+        let result = answer_over(&mut subscription, context, which, approve).await;
+        subscription.leave().await;
         result
     }
 
-    async fn reply(&self, _site: &Site, _reply: &Reply) -> Result<String, Failure> {
+    async fn reply(&self, _site: &ActionContext, _reply: &Reply) -> Result<String, Failure> {
         Err(Failure::refusal(Step::TakeOver, TAKES_NO_ANSWERS))
     }
 
-    async fn stop(&self, site: &Site) -> Result<String, Failure> {
+    async fn stop(&self, context: &ActionContext) -> Result<String, Failure> {
         let mut client = Client::open(self).await?;
-        site.step(Step::Attach, "connected to Codex's daemon");
-        let result = stop_over(&mut client, self, site).await;
+        context.step(Step::Attach, "connected to Codex's daemon");
+        let result = stop_over(&mut client, self, context).await;
         client.leave(&[]).await;
         result
     }
 }
 
-async fn answer_over(joined: &mut Joined<'_>, site: &Site, which: &Which, approve: bool) -> Result<String, Failure> {
-    let open: Vec<_> = joined.open.iter().map(|asked| asked.request.clone()).collect();
+async fn answer_over(
+    subscription: &mut Subscription<'_>,
+    context: &ActionContext,
+    which: &Which,
+    approve: bool,
+) -> Result<String, Failure> {
+    let open: Vec<_> = subscription.open.iter().map(|asked| asked.request.clone()).collect();
     let other = open.first().map(|open| open.id.clone());
-    let chosen = match (choose(site, open, which), which, other) {
+    let chosen = match (choose(context, open, which), which, other) {
         (Err(_), Which::These(ids), Some(other)) if !ids.is_empty() => Err(Failure::open_instead(&other)),
         (chosen, _, _) => chosen,
     }?;
-    let done = begin_answer(site, &chosen, approve).await?;
+    let done = begin_answer(context, &chosen, approve).await?;
     let mut answered = 0;
     for request in &chosen {
-        let Some(asked) = joined.open.iter().find(|asked| asked.request.id == request.id) else { continue };
+        let Some(asked) = subscription.open.iter().find(|asked| asked.request.id == request.id) else { continue };
         // Somebody else may have answered it while ours was asked for.
-        joined.client.wait_for(Instant::now(), |_| None::<()>).await?;
-        if request::is_closed(&joined.client.heard, &asked.id) {
+        subscription.client.wait_for(Instant::now(), |_| None::<()>).await?;
+        if request::is_closed(&subscription.client.heard, &asked.id) {
             continue;
         }
         let decision = json!({"decision": if approve { "accept" } else { "decline" }});
-        joined.client.respond(&asked.id, &decision).await.map_err(Failure::unconfirmed)?;
-        verify(&mut joined.client, asked, approve).await?;
-        site.step(Step::Verify, "no longer open");
+        subscription.client.respond(&asked.id, &decision).await.map_err(Failure::unconfirmed)?;
+        verify(&mut subscription.client, asked, approve).await?;
+        context.step(Step::Verify, "no longer open");
         answered += 1;
     }
     match chosen.len() - answered {
@@ -174,15 +180,15 @@ async fn verify(client: &mut Client, asked: &Asked, approve: bool) -> Result<(),
     }
 }
 
-async fn stop_over(client: &mut Client, door: &Door, site: &Site) -> Result<String, Failure> {
-    site.may_send(Step::Abort).await?;
-    let mut log_view = site.log_view.clone();
+async fn stop_over(client: &mut Client, socket: &DaemonSocket, context: &ActionContext) -> Result<String, Failure> {
+    context.may_send(Step::Abort).await?;
+    let mut log_view = context.log_view.clone();
     let before = log_view.borrow_and_update().clone();
-    let (Some(thread), Some(turn), true) = (door.threads.first(), &before.root, before.turn_open) else {
+    let (Some(thread), Some(turn), true) = (socket.threads.first(), &before.root, before.turn_open) else {
         let why = "its own turn is over, or its beginning is not known; sub-agents are stopped in its terminal";
         return Err(Failure::refusal(Step::Abort, why));
     };
-    site.step(Step::Abort, "tells it to stop");
+    context.step(Step::Abort, "tells it to stop");
     let params = json!({"threadId": thread, "turnId": turn});
     client.call(Step::Abort, "turn/interrupt", &params).await.map_err(Failure::unconfirmed)?;
     let has_ended =
@@ -192,7 +198,7 @@ async fn stop_over(client: &mut Client, door: &Door, site: &Site) -> Result<Stri
         let why = format!("the session was told to stop, and still works after {} s", ANSWER_TIMEOUT.as_secs());
         return Err(Failure::because(Step::Verify, &why, "stop it in its terminal").unconfirmed());
     }
-    site.step(Step::Verify, "its log says that the turn has ended");
+    context.step(Step::Verify, "its log says that the turn has ended");
     Ok("stopped".to_owned())
 }
 

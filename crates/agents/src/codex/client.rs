@@ -4,7 +4,7 @@
 //! subscribes for as long as one order takes, and only to a thread that asks: resuming one that is not loaded would load
 //! it. What it does not answer stays open in the terminal (observed with Codex 0.169.0).
 
-use super::door::{ANSWER_TIMEOUT, Door};
+use super::daemon_socket::{ANSWER_TIMEOUT, DaemonSocket};
 use crate::channel::failure::Failure;
 use futures_util::{SinkExt, StreamExt};
 use pilotlight_core::order::Step;
@@ -31,12 +31,12 @@ pub(super) struct Client {
 }
 
 impl Client {
-    /// Connects to the daemon behind this door.
+    /// Connects to the daemon behind this socket.
     ///
     /// # Errors
     /// Why there is no connection.
-    pub(super) async fn open(door: &Door) -> Result<Self, Failure> {
-        let stream = door.open().await?;
+    pub(super) async fn open(socket: &DaemonSocket) -> Result<Self, Failure> {
+        let stream = socket.open().await?;
         let config = WebSocketConfig::default().max_message_size(Some(MESSAGE_MAX)).max_frame_size(Some(MESSAGE_MAX));
         let handshake = tokio_tungstenite::client_async_with_config("ws://localhost/", stream, Some(config));
         let (socket, _) = match timeout_at(Instant::now() + ANSWER_TIMEOUT, handshake).await {

@@ -9,7 +9,7 @@
 //! - `lock`: who holds a thread's lock. `daemon`: the daemon, told apart from whatever has its pid by now.
 //! - `thread`: reads one thread, with its sub-agents (`sub_agents`), which have threads of their own, and with what it
 //!   probably asks in its terminal (`asking`). `target`: an owner that is signalled, verified right before.
-//! - `door`: the daemon's socket, and `client` a connection over it; `carry` is what is done over one, with a `request`;
+//! - `socket`: the daemon's socket, and `client` a connection over it; `carry` is what is done over one, with a `request`;
 //!   `watch` only listens.
 
 mod adapter;
@@ -19,7 +19,7 @@ mod carry;
 #[cfg(unix)]
 mod client;
 pub(super) mod daemon;
-pub(super) mod door;
+pub(super) mod daemon_socket;
 #[cfg(test)]
 #[cfg(target_os = "linux")]
 mod fake;

@@ -4,8 +4,8 @@ use super::head::{Head, is_left_open};
 use super::lock::{self, Holder, Lock};
 use crate::codex::Codex;
 use crate::listing::QuickScan;
-use crate::reading::{Glimpse, LogPaths, Reading};
-use crate::stamps::Stamps;
+use crate::listing_cache::ListingCache;
+use crate::reading::{LogPaths, PastSession, Reading};
 use crate::walk;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
@@ -49,27 +49,27 @@ pub(super) fn session_of(file: &str) -> Option<&str> {
 }
 
 /// The ids of the threads of a home: those that have a log, and those that are open without one. And where the logs are,
-/// and what of it may change, as far as `stamps` note it. From the folder of a day that is over a log can only be taken
+/// and what of it may change, as far as `cache` notes it. From the folder of a day that is over a log can only be taken
 /// away; that shows with the next listing, and at once where the folder is watched.
 ///
 /// # Errors
 /// Where the folder of the logs cannot be listed.
-pub(crate) fn list(root: &Path, mut stamps: Stamps) -> io::Result<(Vec<Arc<str>>, LogPaths, Stamps)> {
+pub(crate) fn list(root: &Path, mut cache: ListingCache) -> io::Result<(Vec<Arc<str>>, LogPaths, ListingCache)> {
     let mut logs = HashMap::<Arc<str>, PathBuf>::new();
-    walk::files(root, DEPTH, session_of, &mut |folder| stamps.note(folder), &mut |id, log| {
+    walk::files(root, DEPTH, session_of, &mut |folder| cache.note(folder), &mut |id, log| {
         // While one is packed, both are there.
         if !is_packed(&log) || !logs.contains_key(id) {
             logs.insert(id.into(), log);
         }
         true
     })?;
-    stamps.retain_last(CHANGING_DAYS, |folder| {
+    cache.retain_last(CHANGING_DAYS, |folder| {
         folder.strip_prefix(root).is_ok_and(|day| day.components().count() == DEPTH)
     });
-    root.parent().into_iter().for_each(|home| stamps.note(&home.join(lock::LOCKS)));
+    root.parent().into_iter().for_each(|home| cache.note(&home.join(lock::LOCKS)));
     let open = root.parent().into_iter().flat_map(lock::ids);
     let ids: BTreeSet<_> = logs.keys().cloned().chain(open).collect();
-    Ok((ids.into_iter().collect(), logs.into(), stamps))
+    Ok((ids.into_iter().collect(), logs.into(), cache))
 }
 
 /// The day on which a thread was created, by the time in its id (UUID version 7); in local time it may be the one
@@ -100,7 +100,7 @@ fn find_log(root: &Path, id: &str, session_of: fn(&str) -> Option<&str>) -> Opti
 
 /// Tells at once whether threads are history: what is asked of all of them is read once.
 #[derive(Debug)]
-pub(crate) struct Glimpses<'a> {
+pub(crate) struct SessionScan<'a> {
     root: &'a Path,
     /// Where the logs are, and which threads have a lock. `None`: few are asked about, and each is looked for.
     listed: Option<(LogPaths, HashSet<Arc<str>>)>,
@@ -108,7 +108,7 @@ pub(crate) struct Glimpses<'a> {
     locked_elsewhere: OnceLock<HashSet<Arc<str>>>,
 }
 
-impl<'a> Glimpses<'a> {
+impl<'a> SessionScan<'a> {
     pub(crate) fn new(root: &'a Path, listed: Option<&LogPaths>) -> Self {
         let locks = || root.parent().into_iter().flat_map(lock::ids).collect();
         Self { root, listed: listed.map(|logs| (Arc::clone(logs), locks())), locked_elsewhere: OnceLock::new() }
@@ -132,8 +132,8 @@ pub(super) fn is_over(log: &Path, touched: Time, reading: &Reading<'_>) -> bool 
     reading.is_past(touched) && !(is_news && is_left_open(log))
 }
 
-impl QuickScan for Glimpses<'_> {
-    fn past(&self, id: &str, reading: &Reading<'_>) -> Option<Glimpse> {
+impl QuickScan for SessionScan<'_> {
+    fn past(&self, id: &str, reading: &Reading<'_>) -> Option<PastSession> {
         let is_locked = || match &self.listed {
             Some((_, locks)) => locks.contains(id),
             None => self.root.parent().is_none_or(|home| Lock::of(home, id).is_some()),
@@ -151,7 +151,7 @@ impl QuickScan for Glimpses<'_> {
         let mut runners = reading.openings.runners(&Codex);
         let may_be_run = runners.any(|runner| runner.may_have_written(touched, |folder| cwd == Some(folder)));
         let is_past = !may_be_run && is_over(&log, touched, reading) && !head.is_part_of_another(id);
-        is_past.then_some(Glimpse { touched, has_log: true })
+        is_past.then_some(PastSession { touched, has_log: true })
     }
 }
 
@@ -237,7 +237,7 @@ mod tests {
             fs::write(&log, "").unwrap();
             fs::write(root.join("note.txt"), "").unwrap();
             assert_eq!(log_of(&root, id).as_ref(), Some(&log), "{day}");
-            let (ids, logs, _) = list(&root, Stamps::default()).unwrap();
+            let (ids, logs, _) = list(&root, ListingCache::default()).unwrap();
             assert_eq!((&*ids, &logs[id]), (&[Arc::from(id)][..], &log));
         }
     }
@@ -261,7 +261,7 @@ mod tests {
             ("2026/11/21", true),
             ("2026/11/22", true),
         ] {
-            let (_, _, listed) = list(&root, Stamps::kept()).unwrap();
+            let (_, _, listed) = list(&root, ListingCache::kept()).unwrap();
             assert!(listed.stand());
             put(change, "22-56-46");
             assert_eq!(!listed.stand(), is_seen, "{change}");
@@ -324,10 +324,10 @@ mod tests {
             openings: OpenSessions::NONE,
             all,
         };
-        let (_, logs, _) = list(&root, Stamps::default()).unwrap();
+        let (_, logs, _) = list(&root, ListingCache::default()).unwrap();
         for listed in [None, Some(&logs)] {
-            let glimpses = Glimpses::new(&root, listed);
-            let is_past = |id: &str, after, all| glimpses.past(id, &reading(after, all)).is_some();
+            let scans = SessionScan::new(&root, listed);
+            let is_past = |id: &str, after, all| scans.past(id, &reading(after, all)).is_some();
             assert!(is_past(ID, Span::hours(1), false));
             assert!(!is_past(ID, Span::seconds(1), false) && !is_past(ID, Span::hours(1), true));
             for other in [&sub, &left, &broken, &absent] {
@@ -389,7 +389,7 @@ mod tests {
             [(&whole[..], Some("Paint it")), (&whole[..whole.len() / 2], None), (&b"no log"[..], None)]
         {
             fs::write(&packed, bytes).unwrap();
-            let (ids, logs, _) = list(&root, Stamps::default()).unwrap();
+            let (ids, logs, _) = list(&root, ListingCache::default()).unwrap();
             assert_eq!((&*ids, &logs[ID], log_of(&root, ID).as_ref()), (&[Arc::from(ID)][..], &packed, Some(&packed)));
             let touched = modified(&fs::metadata(&packed).unwrap());
             for all in [false, true] {
@@ -408,7 +408,7 @@ mod tests {
         }
         let log = folder.join(format!("rollout-2026-11-21T22-56-45-{ID}.jsonl"));
         fs::write(&log, text).unwrap();
-        let (_, logs, _) = list(&root, Stamps::default()).unwrap();
+        let (_, logs, _) = list(&root, ListingCache::default()).unwrap();
         assert_eq!((&logs[ID], log_of(&root, ID).as_ref()), (&log, Some(&log)));
     }
 }

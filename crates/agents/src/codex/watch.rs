@@ -3,7 +3,7 @@
 
 use super::carry::{status, waits_for_approval};
 use super::client::Client;
-use super::door::Door;
+use super::daemon_socket::DaemonSocket;
 use crate::channel::failure::Failure;
 use crate::channel::{Service, ServiceReport};
 use async_trait::async_trait;
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 const THREADS_MAX: usize = 200;
 
 #[async_trait]
-impl Service for Door {
+impl Service for DaemonSocket {
     async fn watch(&self, tell: &(dyn Fn(ServiceReport) + Sync)) -> Result<(), Failure> {
         let mut client = Client::open(self).await?;
         let loaded = client.call(Step::Attach, "thread/loaded/list", &json!({})).await?;

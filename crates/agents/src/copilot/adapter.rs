@@ -10,17 +10,17 @@ use super::server::servers::endpoints;
 use super::store::{self, Folder, LOG, Root};
 use super::{log_format, resume};
 use crate::adapter::{Adapter, SessionScanner};
+use crate::channel::action_context::ActionContext;
 use crate::channel::failure::Failure;
-use crate::channel::site::Site;
 use crate::channel::{Connection, Keep, Servers};
 use crate::control::{Control, KnownServers};
 use crate::listing::{Listing, QuickScan};
+use crate::listing_cache::ListingCache;
 use crate::openings::{Noted, OpenSession};
 use crate::profile::Profile;
 use crate::reader::Reader;
 use crate::reading::LogPaths;
 use crate::source::Source;
-use crate::stamps::Stamps;
 use crate::tail::LogFormat;
 use async_trait::async_trait;
 use pilotlight_core::owner::Owner;
@@ -41,7 +41,7 @@ impl Adapter for Copilot {
         &PROFILE
     }
 
-    fn list(&self, home: &Source, _stamps: Stamps) -> io::Result<Listing> {
+    fn list(&self, home: &Source, _stamps: ListingCache) -> io::Result<Listing> {
         store::session_ids(home.root()).map(Listing::of)
     }
 
@@ -111,8 +111,14 @@ impl Control for Copilot {
         (!endpoints.all().is_empty()).then(|| Arc::new(endpoints) as _)
     }
 
-    async fn host(&self, program: &Path, home: &Path, site: &Site, keep: Keep) -> Result<Arc<dyn Connection>, Failure> {
-        let hosted = host(program, home, site, keep).await?;
+    async fn host(
+        &self,
+        program: &Path,
+        home: &Path,
+        context: &ActionContext,
+        keep: Keep,
+    ) -> Result<Arc<dyn Connection>, Failure> {
+        let hosted = host(program, home, context, keep).await?;
         Ok(Arc::new(Kept::Hosted(hosted)))
     }
 

@@ -1,12 +1,12 @@
 //! Any other agent, by its own hook's reports, as an [`Adapter`].
 
-use super::{PROFILE, Told, places};
+use super::{PROFILE, ReportReader, places};
 use crate::adapter::Adapter;
 use crate::listing::Listing;
+use crate::listing_cache::ListingCache;
 use crate::profile::Profile;
 use crate::reader::Reader;
 use crate::source::Source;
-use crate::stamps::Stamps;
 use async_trait::async_trait;
 use std::ffi::OsString;
 use std::io;
@@ -24,7 +24,7 @@ impl Adapter for Reported {
         &PROFILE
     }
 
-    fn list(&self, home: &Source, _stamps: Stamps) -> io::Result<Listing> {
+    fn list(&self, home: &Source, _stamps: ListingCache) -> io::Result<Listing> {
         places::list(home.root()).map(Listing::of)
     }
 
@@ -37,7 +37,7 @@ impl Adapter for Reported {
     }
 
     fn open(&self, home: &Source, _id: &str, path: PathBuf) -> Reader {
-        Box::new(Told::new(path, home.only()))
+        Box::new(ReportReader::new(path, home.only()))
     }
 
     async fn program(&self, _named: Option<&Path>) -> Result<PathBuf, String> {

@@ -25,7 +25,7 @@ pub use adapter::Reported;
 pub use caller::caller;
 pub use places::homes;
 pub(super) use places::{given_id, list, path};
-pub(crate) use reader::Told;
+pub(crate) use reader::ReportReader;
 pub use record::{Process, Report, State, agent_name, session_id};
 pub use store::put;
 

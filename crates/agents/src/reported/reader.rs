@@ -4,7 +4,7 @@ use super::record::{Process, Record};
 use crate::reader::SessionReader;
 use crate::reading::{ReadStatus, Reading};
 use pilotlight_core::agent::Agent;
-use pilotlight_core::hooked;
+use pilotlight_core::hook_report;
 use pilotlight_core::owner::{Held, Owner};
 use pilotlight_core::session::{About, Allows, Observed};
 use pilotlight_core::time::{Moment, Time};
@@ -17,7 +17,7 @@ const READ_ONLY: &str = "only what its hook reports is known of it: go on where 
 
 /// Reads one session.
 #[derive(Debug)]
-pub(crate) struct Told {
+pub(crate) struct ReportReader {
     path: PathBuf,
     /// The names of the agents whose reports are read, if only theirs are.
     only: Option<Arc<[Box<str>]>>,
@@ -27,13 +27,13 @@ pub(crate) struct Told {
     given: Option<(i64, Moment)>,
 }
 
-impl Told {
+impl ReportReader {
     pub(crate) fn new(path: PathBuf, only: Option<Arc<[Box<str>]>>) -> Self {
         Self { path, only, process: None, given: None }
     }
 }
 
-impl SessionReader for Told {
+impl SessionReader for ReportReader {
     // Gone means that the session is over: it was reported so, its process has ended, or nobody has said anything for long.
     // Or it is of an agent that is not wanted.
     fn refresh(
@@ -60,8 +60,8 @@ impl SessionReader for Told {
         observed.touched = given;
         observed.allows = Allows::Nothing { why: READ_ONLY.into() };
         observed.about = About { name: record.title, cwd: record.cwd, ..About::default() };
-        observed.hooked =
-            Some(hooked::Hooked { said, since, reason: record.reason, at, has_worked: record.has_worked });
+        observed.hook_report =
+            Some(hook_report::HookReport { said, since, reason: record.reason, at, has_worked: record.has_worked });
         Ok(ReadStatus::Complete)
     }
 

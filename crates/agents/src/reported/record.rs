@@ -1,7 +1,7 @@
 //! What a report says, as its file has it. Any process of the user may write one, so whatever is read is bounded, and made
 //! safe to show.
 
-use pilotlight_core::hooked::Said;
+use pilotlight_core::hook_report::HookActivity;
 use pilotlight_core::text::{COMMAND_MAX, NAME_MAX, legible};
 use pilotlight_core::time::{Span, Time};
 use pilotlight_system::plain_file::{self, Links};
@@ -39,11 +39,11 @@ pub enum State {
 
 impl State {
     /// The same of a session that is not over.
-    pub(super) const fn said(self) -> Option<Said> {
+    pub(super) const fn said(self) -> Option<HookActivity> {
         match self {
-            Self::Working => Some(Said::Working),
-            Self::Blocked => Some(Said::Blocked),
-            Self::Idle => Some(Said::Idle),
+            Self::Working => Some(HookActivity::Working),
+            Self::Blocked => Some(HookActivity::Blocked),
+            Self::Idle => Some(HookActivity::Idle),
             Self::Ended => None,
         }
     }

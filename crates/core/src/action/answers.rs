@@ -2,7 +2,7 @@
 
 use super::bridge::may_answer;
 use super::reach::{bridge_of, is_at_server, questions, reachable, remedy};
-use super::verb::Action;
+use super::spec::Action;
 use crate::owner::Owner;
 use crate::session::{Kind, ServerState, Session};
 use crate::turn::{Request, Turn};

@@ -43,8 +43,8 @@ pub(crate) const fn bridge_of(session: &Session) -> Option<Bridge> {
 
 /// Whether actions on a session go through its terminal's bridge.
 pub fn is_bridged(session: &Session) -> bool {
-    if let Some(far) = &session.far {
-        return far.is_bridged;
+    if let Some(remote) = &session.remote {
+        return remote.is_bridged;
     }
     !is_at_server(session) && bridge_of(session).is_some_and(Bridge::accepts_orders)
 }
@@ -52,12 +52,12 @@ pub fn is_bridged(session: &Session) -> bool {
 /// Returns the open questions as the server or the bridge reports them, oldest first. The end of a turn ends its
 /// questions, even if the server has not said so yet.
 pub fn questions(session: &Session) -> &[Asking] {
-    if session.far.is_some() {
-        return &session.vitals.questions;
+    if session.remote.is_some() {
+        return &session.liveness.questions;
     }
-    let works = session.observed.facts.turn.is_some() || session.vitals.has_active_work == Some(true);
+    let works = session.observed.facts.turn.is_some() || session.liveness.has_active_work == Some(true);
     if works && (session.control.server.is_attached() || session.control.bridge.is_some()) {
-        &session.vitals.questions
+        &session.liveness.questions
     } else {
         &[]
     }
@@ -65,8 +65,8 @@ pub fn questions(session: &Session) -> &[Asking] {
 
 /// Whether a tool is open, which may work, or wait for the user: a recovery does not abort that, only a stop does.
 pub fn has_open_tool(session: &Session) -> bool {
-    if let Some(far) = &session.far {
-        return far.has_open_tool;
+    if let Some(remote) = &session.remote {
+        return remote.has_open_tool;
     }
     session.observed.facts.turn.as_ref().is_some_and(|turn| !turn.tools.is_empty())
 }

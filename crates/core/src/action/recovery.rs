@@ -6,8 +6,8 @@
 use super::reach::{has_open_tool, is_bridged, reachable};
 use crate::attempts::ATTEMPTS;
 use crate::owner::Owner;
+use crate::reported_state::State;
 use crate::session::{Kind, Session};
-use crate::stated::State;
 use crate::text::is_uuid;
 use crate::turn::{Closed, DENIED};
 use crate::verdict::Status;
@@ -47,10 +47,10 @@ pub fn is_cut_off(session: &Session, status: Status) -> bool {
     match status {
         Status::PermissionLost | Status::Stuck | Status::Crashed | Status::Failed => true,
         Status::Ended => {
-            let denied = session.observed.facts.denials.after(session.vitals.attached) >= DENIED;
+            let denied = session.observed.facts.denials.after(session.liveness.attached) >= DENIED;
             session.observed.facts.turn.is_some() || denied || closed.is_some_and(Closed::left_work)
         }
-        Status::NeedsInput | Status::Idle => session.observed.facts.is_left_undone(session.vitals.left_undone),
+        Status::NeedsInput | Status::Idle => session.observed.facts.is_left_undone(session.liveness.left_undone),
         Status::NeedsPermission | Status::Quiet | Status::Finishing | Status::Working => false,
     }
 }
@@ -143,7 +143,8 @@ fn attempts_left(session: &Session) -> Result<(), Refusal> {
 
 /// Checks that no process runs it, so that one may be started.
 fn resumable(session: &Session, status: Status) -> Result<(), Refusal> {
-    let has_ended = session.observed.stated.as_ref().is_some_and(|stated| stated.state == State::Ended);
+    let has_ended =
+        session.observed.reported_state.as_ref().is_some_and(|reported_state| reported_state.state == State::Ended);
     match session.runner() {
         Owner::Alive { pid, .. } | Owner::Opened { pid, .. } if session.observed.is_served => {
             return Err(Refusal::IsServed { pid });
@@ -173,8 +174,8 @@ pub(super) fn resume(session: &Session, status: Status) -> Result<Does, Refusal>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::reported_state::ReportedState;
     use crate::session::Observed;
-    use crate::stated::Stated;
     use crate::time::Moment;
 
     fn refusal(observed: Observed, status: Status) -> Option<Refusal> {
@@ -185,9 +186,10 @@ mod tests {
     /// Case 349: of a run that ended with denials nobody is known, and its end is stated.
     #[test]
     fn case_349_a_session_whose_end_is_stated_is_resumed_and_one_that_a_service_runs_is_joined() {
-        let ended = Stated { state: State::Ended, since: Moment::default(), by: "its process".into(), asks: None };
-        let stated = Observed { stated: Some(ended), ..Observed::default() };
-        assert_eq!(refusal(stated, Status::Failed), None);
+        let ended =
+            ReportedState { state: State::Ended, since: Moment::default(), by: "its process".into(), asks: None };
+        let reported_state = Observed { reported_state: Some(ended), ..Observed::default() };
+        assert_eq!(refusal(reported_state, Status::Failed), None);
         assert_eq!(refusal(Observed::default(), Status::Failed), Some(Refusal::OwnerUnknown));
         let owner = Owner::Alive { pid: 7, started: None };
         let served = Observed { owner, is_served: true, ..Observed::default() };

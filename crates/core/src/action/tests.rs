@@ -229,9 +229,9 @@ fn it_is_asked_to_let_answer_only_where_nothing_else_is_open() {
         |it| it.observed.facts.turn = turn(),
         |it| it.observed.facts.requests.push(request("shell")),
         |it| {
-            it.vitals.has_active_work = Some(true);
+            it.liveness.has_active_work = Some(true);
             let question = Question::told(None, "Which?", &[]);
-            it.vitals.questions.push(Asking { question, since: AT.wall, form: Err("unseen".into()) });
+            it.liveness.questions.push(Asking { question, since: AT.wall, form: Err("unseen".into()) });
         },
     ];
     for change in open {
@@ -302,7 +302,7 @@ fn a_question_in_a_terminal_that_only_watches_is_answered_there() {
         (it.control.bridge, it.control.release) = (Some(Bridge::Watches), Some("9.9".into()));
         it.observed.facts.turn = turn();
         let question = Question::told(None, "Which?", &[]);
-        it.vitals.questions.push(Asking { question, since: AT.wall, form: Err("unseen".into()) });
+        it.liveness.questions.push(Asking { question, since: AT.wall, form: Err("unseen".into()) });
     });
     let remedy = Remedy::Release { release: "9.9".into() };
     let expected = Err(Refusal::AnswerIn { place: Place::Terminal, remedy });

@@ -2,7 +2,7 @@
 //!
 //! Text written by a session becomes one bounded line without invisible characters; escaping it is up to whoever
 //! displays it. A popup has Approve, or a question's choices, only if it shows the request or question whole and
-//! unaltered, as one line that can be read at a glance and cannot be mistaken for another.
+//! unaltered, as one line that can be read at a summary and cannot be mistaken for another.
 
 use super::alertable::Alertable;
 use super::cause::Cause;
@@ -19,7 +19,7 @@ use crate::verdict::Status;
 use crate::words::refusal::Refusal;
 use std::fmt::Write;
 
-/// Maximum length of a body's line, in characters. A longer request should not be approved at a glance.
+/// Maximum length of a body's line, in characters. A longer request should not be approved at a summary.
 const LINE_MAX: usize = 240;
 /// Maximum length of a label in a title, in characters, so that what the session does stays visible after it.
 const WHO_MAX: usize = 80;
@@ -179,7 +179,7 @@ fn asks(session: &Alertable<'_>, asked: Option<&ShownRequest>) -> Option<String>
     if let Some(asked) = asked {
         return Some(asked.text.clone());
     }
-    let Some(request) = session.request else { return stated(session) };
+    let Some(request) = session.request else { return reported_state(session) };
     let what = request.what?;
     let there = match request.can_be_let {
         true => capitalised(&Refusal::AnswerThere.to_string()),
@@ -194,7 +194,7 @@ fn asks(session: &Alertable<'_>, asked: Option<&ShownRequest>) -> Option<String>
 }
 
 /// What its agent says that it asks for, where no request of it can be answered from here: `Bash: rm -rf build`.
-fn stated(session: &Alertable<'_>) -> Option<String> {
+fn reported_state(session: &Alertable<'_>) -> Option<String> {
     let (kind, text) = session.row.because.reason.asks_permission()?;
     Some(plain(&format!("{kind}: {}", text?), LINE_MAX).into())
 }

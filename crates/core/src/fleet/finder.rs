@@ -190,9 +190,9 @@ mod tests {
         let mut finder = finder();
         "infra".chars().for_each(|c| finder.push(c));
         finder.step(1);
-        let far = Row { host: Some("devbox".into()), ..row("77aa", "infra", "Load test", 40) };
+        let remote = Row { host: Some("devbox".into()), ..row("77aa", "infra", "Load test", 40) };
         let mut rows = finder.rows().to_vec();
-        rows.push(far);
+        rows.push(remote);
         let before = finder.renew(Finder::new(rows));
         assert_eq!(before.count().1, 3);
         assert_eq!((found(&finder), finder.typed()), (vec!["77aa", "90ff", "77aa"], "infra"));

@@ -1,7 +1,7 @@
 //! Makes the names and labels of a list of sessions unique.
 
-use super::far_row::{FOLDER_MIN, at_host};
 use super::label::{FOLDER_WIDTH, LABEL_DISTINCT_WIDTH, folder_name, short_id};
+use super::remote_row::{FOLDER_MIN, at_host};
 use super::row::Row;
 use crate::agent::Agent;
 use crate::text::{NAME_MAX, fit, legible, plain};

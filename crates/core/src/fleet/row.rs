@@ -4,16 +4,16 @@ use super::label::Label;
 use crate::action::reach::bridge_of;
 use crate::action::{Action, offer};
 use crate::agent::Agent;
-use crate::gist::{Gist, TurnView, last_seen, lull, next_lull};
 use crate::limits::Limits;
 use crate::owner::Owner;
 use crate::question::Question;
 use crate::request_view::RequestView;
 use crate::session::{Bridge, Kind, Observed, ServerState, Session};
+use crate::short_reason::{ShortReason, TurnView, last_seen, lull, next_lull};
 use crate::text::{COMMAND_MAX, plain};
 use crate::time::{Moment, Span, Time};
-use crate::verdict::hooked::judge_hooked;
-use crate::verdict::{Status, Told, Verdict, age_step, judge, last_heard};
+use crate::verdict::hook_report::judge_hooked;
+use crate::verdict::{Observations, Status, Verdict, age_step, judge, last_activity};
 pub use crate::words::reason::Background;
 use crate::words::reason::{Because, Note, Reason};
 use serde::Serialize;
@@ -63,7 +63,7 @@ pub struct Row {
     pub reached: bool,
     /// Why it has this status, in the fewest words.
     #[serde(skip)]
-    pub gist: Gist,
+    pub short_reason: ShortReason,
     /// The user has looked at it since it got this status.
     #[serde(skip)]
     pub is_seen: bool,
@@ -86,13 +86,13 @@ pub struct OwnerView {
 impl Session {
     /// Judges the session, and builds its row.
     pub fn row(&self, now: Moment, limits: &Limits) -> (Row, Verdict) {
-        if let Some(far) = &self.far {
-            return self.far_row(far);
+        if let Some(remote) = &self.remote {
+            return self.remote_row(remote);
         }
         let mut verdict = self.judge(now, limits);
         verdict.because.notes.extend(self.notes());
         if self.is_wanted() {
-            verdict.gist = Gist::of(Note::Wanted);
+            verdict.short_reason = ShortReason::of(Note::Wanted);
         }
         let (name, label) = self.names();
         let row = Row {
@@ -103,9 +103,9 @@ impl Session {
             kind: self.observed.about.kind,
             status: verdict.status,
             since: verdict.since,
-            last_progress: last_heard(&self.observed.facts, &self.vitals)
-                .map(|heard| heard.at.wall)
-                .or_else(|| self.observed.hooked.as_ref().map(|told| told.at.wall))
+            last_progress: last_activity(&self.observed.facts, &self.liveness)
+                .map(|last| last.at.wall)
+                .or_else(|| self.observed.hook_report.as_ref().map(|told| told.at.wall))
                 .or_else(|| self.observed.unread.then_some(self.observed.touched)),
             because: verdict.because.clone(),
             unseen: self.is_unseen(&verdict),
@@ -119,9 +119,9 @@ impl Session {
             agent: self.observed.agent.clone(),
             host: None,
             reached: true,
-            gist: match self.control.under_way {
-                Some(action) => Gist::of(format!("{} under way", action.name())),
-                None => verdict.gist.clone(),
+            short_reason: match self.control.under_way {
+                Some(action) => ShortReason::of(format!("{} under way", action.name())),
+                None => verdict.short_reason.clone(),
             },
             is_seen: self.seen.is_some_and(|seen| seen >= verdict.since),
         };
@@ -132,12 +132,12 @@ impl Session {
         let plain = |status, since, because: Because| Verdict {
             status,
             since,
-            gist: because.reason.gist(status, since, Moment::default()),
+            short_reason: because.reason.short_reason(status, since, Moment::default()),
             because,
             recheck_at: None,
             limit_at: None,
             sample_at: None,
-            look: None,
+            probe: None,
             turn: None,
             background: Background::default(),
         };
@@ -146,13 +146,13 @@ impl Session {
         }
         // What is not read any more is judged as of the last time that it was.
         let at = self.no_answer.as_ref().map_or(now, |no_answer| no_answer.since);
-        if let Some(hooked) = &self.observed.hooked {
-            return judge_hooked(hooked, at);
+        if let Some(hook_report) = &self.observed.hook_report {
+            return judge_hooked(hook_report, at);
         }
         let limits = self.limits(limits);
-        let Observed { agent, facts, stated, .. } = &self.observed;
-        let told = Told { agent, facts, stated: stated.as_ref() };
-        let mut verdict = judge(told, &self.runner(), &self.vitals, self.seen, at, &limits);
+        let Observed { agent, facts, reported_state, .. } = &self.observed;
+        let told = Observations { agent, facts, reported_state: reported_state.as_ref() };
+        let mut verdict = judge(told, &self.runner(), &self.liveness, self.seen, at, &limits);
         let is_over = verdict.status.is_over();
         if let Some(no_answer) = self.no_answer.as_ref().filter(|_| !is_over || self.observed.owner == Owner::Never) {
             let before = Note::Before { status: verdict.status, because: Box::new(verdict.because) };
@@ -208,7 +208,7 @@ impl Session {
     fn is_unseen(&self, verdict: &Verdict) -> bool {
         let had_turn = self.observed.facts.closed.is_some()
             || self.observed.facts.turn.is_some()
-            || self.observed.hooked.as_ref().is_some_and(|told| told.has_worked);
+            || self.observed.hook_report.as_ref().is_some_and(|told| told.has_worked);
         // The user who reopened it has it on screen.
         let reopened = self.observed.owner.is_unprompted(&self.observed.facts);
         let news = verdict.status == Status::Idle && had_turn && !reopened || verdict.is_by_message();
@@ -262,7 +262,7 @@ impl Row {
             because: if row.reached { row.because.clone() } else { Reason::Unread.into() },
             last_progress: None,
             turn: row.turn.map(|turn| TurnView { tools: 0, ..turn }),
-            gist: row.gist.without_progress().cloned().unwrap_or_default(),
+            short_reason: row.short_reason.without_progress().cloned().unwrap_or_default(),
             // Views are notified of this by other means.
             is_seen: false,
             ..row.clone()

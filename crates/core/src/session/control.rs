@@ -1,6 +1,6 @@
 //! Our own relation to a session: how we reach it, and what we did or are doing with it.
 
-use crate::action::verb::Action;
+use crate::action::spec::Action;
 use crate::attempts::{Attempts, Marks};
 use crate::time::Time;
 use serde::{Deserialize, Serialize};

@@ -1,12 +1,12 @@
 use super::*;
 use crate::form::Form;
-use crate::hooked::Said;
+use crate::hook_report::HookActivity;
 use crate::owner::Doubt;
 use crate::question::Question;
-use crate::stated::{State, Wait};
+use crate::reported_state::{State, Wait};
 use crate::time::Moment;
 use crate::turn::{Request, SubAgent, Turn};
-use crate::verdict::{Asking, Reception, Sample};
+use crate::verdict::{Asking, Sample, StreamProbe};
 
 const AT: Moment = Moment::of(Time(1_763_700_000_000));
 
@@ -35,7 +35,7 @@ fn everything_is_approved_if_one_of_those_who_know_says_so() {
     let reported = |bridge: Option<bool>, server: Option<(bool, i64)>, changed: Option<i64>| {
         let session = with(|session| {
             session.control.approves_all = bridge;
-            session.vitals.approves_all = server.map(|(all, at)| (all, Time(at)));
+            session.liveness.approves_all = server.map(|(all, at)| (all, Time(at)));
             session.observed.facts.approvals_at = changed.map(Time);
         });
         session.reported_approvals()
@@ -71,8 +71,9 @@ fn its_model_is_asked_while_its_turn_or_a_sub_agent_may_wait() {
 
 #[test]
 fn only_of_a_program_it_is_unknown_whether_answers_are_streamed() {
-    let streams =
-        |kind, server| with(|session| (session.observed.about.kind, session.vitals.streams) = (kind, server)).streams();
+    let streams = |kind, server| {
+        with(|session| (session.observed.about.kind, session.liveness.streams) = (kind, server)).streams()
+    };
     assert!(streams(Kind::Terminal, false) && streams(Kind::Sdk, true) && !streams(Kind::Sdk, false));
 }
 
@@ -86,10 +87,10 @@ fn an_agent_that_asks_again_late_is_stuck_later() {
 
 #[test]
 fn a_session_known_by_its_hook_alone_is_listed_until_its_process_is_gone() {
-    let told = Hooked { said: Said::Idle, reason: None, since: AT.wall, at: AT, has_worked: true };
+    let told = HookReport { said: HookActivity::Idle, reason: None, since: AT.wall, at: AT, has_worked: true };
     for (owner, listed) in [(Owner::Never, true), (Owner::Gone { pid: 7, at: None }, false)] {
         let session = with(|session| {
-            (session.observed.hooked, session.observed.owner) = (Some(told.clone()), owner);
+            (session.observed.hook_report, session.observed.owner) = (Some(told.clone()), owner);
         });
         assert_eq!(session.is_listed(), listed);
     }
@@ -97,17 +98,17 @@ fn a_session_known_by_its_hook_alone_is_listed_until_its_process_is_gone() {
 
 #[test]
 fn what_was_found_out_of_an_answer_counts_while_it_is_waited_for() {
-    let finding = |progress: Moment, turn: Option<Turn>| {
+    let probe_result = |progress: Moment, turn: Option<Turn>| {
         let session = with(|session| {
             (session.observed.facts.progress, session.observed.facts.turn) = (Some(progress), turn);
-            session.vitals.reception = Some(Reception::new(Finding::Kept.into(), AT.wall, AT));
+            session.liveness.stream_probe = Some(StreamProbe::new(ProbeResult::Kept.into(), AT.wall, AT));
         });
-        session.finding()
+        session.probe_result()
     };
     let turn = || Some(Turn::new(AT, true, true));
-    assert_eq!(finding(AT, turn()), Some(Finding::Kept));
-    assert_eq!(finding(AT, None), None);
-    assert_eq!(finding(AT.plus(Span::seconds(1)), turn()), None, "something has happened since");
+    assert_eq!(probe_result(AT, turn()), Some(ProbeResult::Kept));
+    assert_eq!(probe_result(AT, None), None);
+    assert_eq!(probe_result(AT.plus(Span::seconds(1)), turn()), None, "something has happened since");
 }
 
 #[test]
@@ -138,8 +139,9 @@ fn case_730_a_session_is_the_same_to_whoever_is_told_of_it() {
     let form = Form::read("user_input.requested", &data).map_err(Into::into);
     let question = Question { id: Some("r".into()), text: "Which?".into(), choices: vec!["red".into(), "blue".into()] };
     let asking = |form| Asking { question: question.clone(), since: AT.wall, form };
-    let stated = Stated { state: State::Waiting(Wait::Dialog), since: AT, by: "its pid file".into(), asks: None };
-    let finding = Finding::Receiving { bytes: Some(2280), within: Span::seconds(10) };
+    let reported_state =
+        ReportedState { state: State::Waiting(Wait::Dialog), since: AT, by: "its pid file".into(), asks: None };
+    let probe_result = ProbeResult::Receiving { bytes: Some(2280), within: Span::seconds(10) };
     let no_answer = NoAnswer { file_system: "NFS".into(), since: AT, is_behind: true };
     let changes: [fn(&mut Session); 12] = [
         |it| it.observed.owner = Owner::Alive { pid: 7, started: Some(AT.wall) },
@@ -157,13 +159,13 @@ fn case_730_a_session_is_the_same_to_whoever_is_told_of_it() {
     ];
     let told = Session {
         no_answer: Some(no_answer),
-        observed: Observed { stated: Some(stated), ..Observed::default() },
-        vitals: Vitals {
+        observed: Observed { reported_state: Some(reported_state), ..Observed::default() },
+        liveness: Liveness {
             questions: vec![asking(form), asking(Err("it is made up".into()))],
-            reception: Some(Reception { progress: AT.wall, at: AT, finding, last: Some(AT) }),
+            stream_probe: Some(StreamProbe { progress: AT.wall, at: AT, probe_result, last: Some(AT) }),
             busy: Some(Sample { busy: true, at: AT }),
             answer: Some(Answer { progress: AT.wall, active: true, requests: 2 }),
-            ..Vitals::default()
+            ..Liveness::default()
         },
         ..Session::default()
     };

@@ -1,10 +1,10 @@
 //! The rules for an open turn: how long it may be silent, and how its work is described.
 
-use super::look::{Look, Silence, is_looked_into};
-use super::vitals::Reception;
-use super::{Found, Judge, SAMPLE_LEAD, SAMPLE_VALID_FOR, Status, found};
+use super::liveness::StreamProbe;
+use super::probe_plan::{ProbePlan, Silence, is_looked_into};
+use super::{Candidate, Judge, SAMPLE_LEAD, SAMPLE_VALID_FOR, Status, candidate};
 use crate::owner::Owner;
-use crate::reception::Finding;
+use crate::stream_probe::ProbeResult;
 use crate::text::least_of_size;
 use crate::time::{Moment, Span, Time};
 use crate::turn::{LastMessage, Phase, Turn};
@@ -13,7 +13,7 @@ use crate::words::reason::{Note, Proof, Reason, Seen, Situation, What, Work};
 
 impl Judge<'_> {
     /// Judges an open turn: `stuck`, `quiet`, `finishing` or `working`.
-    pub(super) fn open(&mut self, turn: &Turn) -> Found {
+    pub(super) fn open(&mut self, turn: &Turn) -> Candidate {
         let progress = self.progress();
         let compacting = self.facts.compaction.is_some();
         let finishing = match turn.phase {
@@ -26,13 +26,13 @@ impl Judge<'_> {
         if let Some((at, why)) = finishing
             && self.facts.next_lapse(self.limits).is_none_or(|lapse| !self.passed(lapse.at, Span::ZERO))
         {
-            return found(Status::Finishing, at.wall, why);
+            return candidate(Status::Finishing, at.wall, why);
         }
         let waits = !compacting && self.facts.waits_for_model();
-        let reception = self.vitals.reception(self.facts).filter(|_| waits).copied();
-        let finding = reception.map(|reception| reception.finding);
-        let (_, quiet, stuck) = turn.silence_limits(compacting, finding, self.limits);
-        let tool = turn.tools.last().filter(|_| reception.is_none());
+        let stream_probe = self.liveness.stream_probe(self.facts).filter(|_| waits).copied();
+        let probe_result = stream_probe.map(|stream_probe| stream_probe.probe_result);
+        let (_, quiet, stuck) = turn.silence_limits(compacting, probe_result, self.limits);
+        let tool = turn.tools.last().filter(|_| stream_probe.is_none());
         let open = compacting || tool.is_some();
         let runs_long = open && self.busy(progress);
         let stuck = if runs_long { self.limits.tool_busy_stuck } else { stuck };
@@ -44,47 +44,49 @@ impl Judge<'_> {
             None if turn.last_message == LastMessage::Request && self.facts.denials.of() == 0 => What::NoTool,
             None => What::ToolResult,
         };
-        // What is received is heard, although the log does not have it yet.
-        let heard = reception.and_then(|reception| reception.heard()).filter(|heard| heard.awake > progress.awake);
-        let heard = heard.unwrap_or(progress);
-        // Another try of the model is heard, too.
-        let tried = self.facts.asked.filter(|asked| waits && self.facts.tries > 0 && asked.awake > heard.awake);
-        let heard = tried.unwrap_or(heard);
+        // Received data counts as activity, although the log does not have it yet.
+        let last_activity = stream_probe
+            .and_then(|stream_probe| stream_probe.last_activity())
+            .filter(|last| last.awake > progress.awake);
+        let last_activity = last_activity.unwrap_or(progress);
+        // Another try of the model counts, too.
+        let tried = self.facts.asked.filter(|asked| waits && self.facts.tries > 0 && asked.awake > last_activity.awake);
+        let last_activity = tried.unwrap_or(last_activity);
         if waits {
-            // Before the first look, the limits of what it would find.
-            let finding = finding.unwrap_or(Finding::Silent { may_not_stream: false });
-            let (_, quiet, stuck) = turn.silence_limits(compacting, Some(finding), self.limits);
-            self.look = Some(Look::plan(heard, quiet, stuck, reception.as_ref()));
+            // Before the first probe, the limits of what it would find.
+            let probe_result = probe_result.unwrap_or(ProbeResult::Silent { may_not_stream: false });
+            let (_, quiet, stuck) = turn.silence_limits(compacting, Some(probe_result), self.limits);
+            self.probe = Some(ProbePlan::plan(last_activity, quiet, stuck, stream_probe.as_ref()));
         }
-        if let Some(proven) = reception.and_then(|reception| self.proven(&reception, progress)) {
+        if let Some(proven) = stream_probe.and_then(|stream_probe| self.proven(&stream_probe, progress)) {
             return proven;
         }
-        let seen = reception.and_then(|reception| self.seen(&reception));
+        let seen = stream_probe.and_then(|stream_probe| self.seen(&stream_probe));
         // Where the log does not show requests, a tool that does nothing may wait for its user.
         let may_ask = self.facts.asks_unseen && tool.is_some() && !runs_long;
         let situation = Situation { what, runs_long, seen, start_known: turn.start_known, may_ask };
-        if let Some(silent) = self.silent(Silence { since: heard, quiet, stuck, open, situation }) {
+        if let Some(silent) = self.silent(Silence { since: last_activity, quiet, stuck, open, situation }) {
             return silent;
         }
         // Without a lock, the log is the only evidence.
         let unowned = (*self.owner == Owner::Never).then_some(Note::NoProcess);
         let notes = (!turn.start_known).then_some(Note::StartUnknown).into_iter().chain(unowned);
-        let works = Reason::Works { work: self.work(turn, finding), background: self.background() };
-        found(Status::Working, turn.opened.wall, works.and(notes))
+        let works = Reason::Works { work: self.work(turn, probe_result), background: self.background() };
+        candidate(Status::Working, turn.opened.wall, works.and(notes))
     }
 
     /// `stuck` or `quiet`, if the silence has passed its limit. If something is `open` and its server reports active
     /// work, it is not stuck: it is busy, or has a question that we cannot see.
-    pub(super) fn silent(&mut self, silence: Silence) -> Option<Found> {
+    pub(super) fn silent(&mut self, silence: Silence) -> Option<Candidate> {
         let Silence { since, quiet, stuck, open, situation } = silence;
-        self.heard = since;
+        self.last_activity = since;
         let reported_busy = open && self.answer().is_some_and(|answer| answer.active);
-        let may_be_stuck = !reported_busy && !self.vitals.probing;
+        let may_be_stuck = !reported_busy && !self.liveness.probing;
         // Call `passed` even if it cannot be stuck: at this limit the CPU sample is ready, and the words depend on
         // that.
         if self.passed(since, stuck) && may_be_stuck && self.is_looked_into(since, stuck) {
             let silence = self.ago(since).max(stuck);
-            return Some(found(Status::Stuck, since.wall + stuck, Reason::Silent { silence, situation }));
+            return Some(candidate(Status::Stuck, since.wall + stuck, Reason::Silent { silence, situation }));
         }
         // If the limits are equal or reversed, it is quiet instead of stuck.
         let quiet = if may_be_stuck { quiet } else { quiet.min(stuck) };
@@ -93,49 +95,51 @@ impl Judge<'_> {
             // A process that uses the CPU is not waiting for an answer.
             let may_ask = situation.may_ask || reported_busy && !self.busy(since);
             let situation = Situation { may_ask, ..situation };
-            return Some(found(Status::Quiet, since.wall + quiet, Reason::Silent { silence, situation }));
+            return Some(candidate(Status::Quiet, since.wall + quiet, Reason::Silent { silence, situation }));
         }
         None
     }
 
-    /// Whether nothing more will be found out for this limit of a silence: no look is under way, or the last one was for
+    /// Whether nothing more will be found out for this limit of a silence: no probe is under way, or the last one was for
     /// it.
     fn is_looked_into(&self, since: Moment, limit: Span) -> bool {
-        let last = self.vitals.reception(self.facts);
-        let is_looking = self.vitals.looking && self.look.is_some();
-        !is_looking || is_looked_into(since, limit, last)
+        let last = self.liveness.stream_probe(self.facts);
+        let is_probing_stream = self.liveness.probing_stream && self.probe.is_some();
+        !is_probing_stream || is_looked_into(since, limit, last)
     }
 
     /// `stuck` before any limit, if it is proven that no answer can arrive as things are.
-    fn proven(&mut self, reception: &Reception, progress: Moment) -> Option<Found> {
-        let proof = match reception.finding {
-            Finding::Unanswered => Proof::Unanswered,
-            Finding::Connecting => Proof::Connecting,
-            Finding::Unread => Proof::Unread { agent: self.agent.clone() },
+    fn proven(&mut self, stream_probe: &StreamProbe, progress: Moment) -> Option<Candidate> {
+        let proof = match stream_probe.probe_result {
+            ProbeResult::Unanswered => Proof::Unanswered,
+            ProbeResult::Connecting => Proof::Connecting,
+            ProbeResult::Unread => Proof::Unread { agent: self.agent.clone() },
             _ => return None,
         };
         let (silence, agent) = (self.ago(progress), self.agent.clone());
-        Some(found(Status::Stuck, reception.at.wall, Reason::Unheard { silence, proof, agent }))
+        Some(candidate(Status::Stuck, stream_probe.at.wall, Reason::Unheard { silence, proof, agent }))
     }
 
     /// What was found out about a silence that only its limits can judge.
-    fn seen(&mut self, reception: &Reception) -> Option<Seen> {
+    fn seen(&mut self, stream_probe: &StreamProbe) -> Option<Seen> {
         // Where nothing has arrived yet, it has been silent for as long as its log.
-        let last = reception.last.filter(|last| last.awake > self.progress().awake).unwrap_or(self.progress());
-        Some(match reception.finding {
-            Finding::Silent { may_not_stream } => Seen::Silent { age: self.ago(last), in_one_piece: may_not_stream },
-            Finding::Kept => Seen::Kept { age: self.ago(self.progress()) },
-            Finding::NoConnection => Seen::NoConnection { agent: self.agent.clone() },
-            Finding::Unknown(_) => Seen::Unknown,
+        let last = stream_probe.last.filter(|last| last.awake > self.progress().awake).unwrap_or(self.progress());
+        Some(match stream_probe.probe_result {
+            ProbeResult::Silent { may_not_stream } => {
+                Seen::Silent { age: self.ago(last), in_one_piece: may_not_stream }
+            }
+            ProbeResult::Kept => Seen::Kept { age: self.ago(self.progress()) },
+            ProbeResult::NoConnection => Seen::NoConnection { agent: self.agent.clone() },
+            ProbeResult::Unknown(_) => Seen::Unknown,
             // It has stopped since.
-            Finding::Receiving { .. } => Seen::Silent { age: self.ago(last), in_one_piece: false },
-            Finding::Unanswered | Finding::Connecting | Finding::Unread => return None,
+            ProbeResult::Receiving { .. } => Seen::Silent { age: self.ago(last), in_one_piece: false },
+            ProbeResult::Unanswered | ProbeResult::Connecting | ProbeResult::Unread => return None,
         })
     }
 
-    fn work(&self, turn: &Turn, finding: Option<Finding>) -> Work {
+    fn work(&self, turn: &Turn, probe_result: Option<ProbeResult>) -> Work {
         match &turn.tools[..] {
-            _ if let Some(Finding::Receiving { bytes, within }) = finding => {
+            _ if let Some(ProbeResult::Receiving { bytes, within }) = probe_result => {
                 // No more than is shown: a reason that is worded alike is the same.
                 Work::Receives { bytes: bytes.map(least_of_size), within }
             }
@@ -149,8 +153,8 @@ impl Judge<'_> {
 
     /// Whether the open tool counts as busy.
     pub(super) fn busy(&self, progress: Moment) -> bool {
-        self.vitals.has_active_work == Some(true)
-            || self.vitals.busy.is_some_and(|sample| sample.busy && sample.at.awake > progress.awake)
+        self.liveness.has_active_work == Some(true)
+            || self.liveness.busy.is_some_and(|sample| sample.busy && sample.at.awake > progress.awake)
     }
 
     /// When to sample the CPU use: ahead of the limit that depends on it, and again when the sample expires.
@@ -159,13 +163,13 @@ impl Judge<'_> {
         if !waits
             || turn.tools.is_empty()
             || !matches!(self.owner, Owner::Alive { .. })
-            || self.vitals.has_active_work.is_some()
+            || self.liveness.has_active_work.is_some()
         {
             return None;
         }
         let progress = self.progress().awake;
         let due = progress + (self.limits.tool_stuck - SAMPLE_LEAD).max(Span::ZERO);
-        match self.vitals.busy.filter(|sample| sample.at.awake > progress) {
+        match self.liveness.busy.filter(|sample| sample.at.awake > progress) {
             // Beyond this limit another sample changes nothing.
             Some(_) if self.now.since(self.progress()) >= self.limits.tool_busy_stuck => None,
             Some(sample) => Some(due.max(sample.at.awake + SAMPLE_VALID_FOR)),

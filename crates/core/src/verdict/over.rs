@@ -1,6 +1,6 @@
 //! Sessions that are over: ended, crashed, or ended denied.
 
-use super::{Found, Judge, Status, after_error, found};
+use super::{Candidate, Judge, Status, after_error, candidate};
 use crate::owner::Owner;
 use crate::time::{Moment, Span, Time};
 use crate::turn::{Closed, DENIED, Ending, Phase, Turn};
@@ -15,7 +15,7 @@ impl Judge<'_> {
         closed: Option<&Closed>,
         requests: bool,
         seen: Option<Time>,
-    ) -> Option<Found> {
+    ) -> Option<Candidate> {
         let last = self.progress();
         // Somebody may have opened it since.
         let is_doubtful = matches!(self.owner, Owner::Doubtful { .. });
@@ -32,8 +32,9 @@ impl Judge<'_> {
         match *self.owner {
             Owner::Gone { at, .. } => {
                 // Nobody saw its end: it was there when something was last heard of it.
-                let last =
-                    self.stated.map_or(last, |stated| if stated.since.wall > last.wall { stated.since } else { last });
+                let last = self.reported_state.map_or(last, |reported_state| {
+                    if reported_state.since.wall > last.wall { reported_state.since } else { last }
+                });
                 let (gone, is_seen) = (
                     at.map_or(last, |at| Moment { wall: at, awake: self.now.awake - (self.now.wall - at) }),
                     at.is_some(),
@@ -45,9 +46,9 @@ impl Judge<'_> {
                 let open = Some(self.left_open(turn));
                 if self.passed(gone, self.limits.crashed) {
                     let crashed = Reason::Crashed { ago: self.ago(gone), is_seen };
-                    return Some(found(Status::Ended, gone.wall, crashed.and(open)));
+                    return Some(candidate(Status::Ended, gone.wall, crashed.and(open)));
                 }
-                Some(found(Status::Crashed, gone.wall, Reason::ProcessGone { is_seen }.and(open)))
+                Some(candidate(Status::Crashed, gone.wall, Reason::ProcessGone { is_seen }.and(open)))
             }
             Owner::Never if self.facts.progress.is_some() => {
                 // One more millisecond: longer than the limit, not equal to it.
@@ -60,7 +61,7 @@ impl Judge<'_> {
                     return Some(self.ended(at, silent, after_error(closed), closed, seen));
                 }
                 let silent = silent.and(Some(self.left_open(turn)));
-                Some(found(Status::Ended, last.wall + self.limits.ownerless, silent))
+                Some(candidate(Status::Ended, last.wall + self.limits.ownerless, silent))
             }
             _ => None,
         }
@@ -75,18 +76,18 @@ impl Judge<'_> {
         more: Option<Note>,
         closed: Option<&Closed>,
         seen: Option<Time>,
-    ) -> Found {
+    ) -> Candidate {
         let after_error =
             matches!(closed.map(|it| &it.ending), Some(Ending::Shutdown { error: Some(_), .. } | Ending::Failed(_)));
-        let (denied, of) = (self.facts.denials.after(self.vitals.attached), self.facts.denials.of());
+        let (denied, of) = (self.facts.denials.after(self.liveness.attached), self.facts.denials.of());
         if denied < DENIED || after_error {
-            return found(Status::Ended, at.wall, why.and(more));
+            return candidate(Status::Ended, at.wall, why.and(more));
         }
         if seen.is_some_and(|seen| seen >= at.wall) || self.passed(at, self.limits.crashed) {
             let more = more.into_iter().chain([Note::EndedDenied { denied, of }]);
-            return found(Status::Ended, at.wall, why.and(more));
+            return candidate(Status::Ended, at.wall, why.and(more));
         }
-        found(Status::Failed, at.wall, Reason::EndedDenied { denied, of })
+        candidate(Status::Failed, at.wall, Reason::EndedDenied { denied, of })
     }
 
     /// What was open when the owner ended.

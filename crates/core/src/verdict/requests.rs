@@ -1,6 +1,6 @@
 //! Open permission requests, and what they make of a session.
 
-use super::{Found, Judge, Status, found};
+use super::{Candidate, Judge, Status, candidate};
 use crate::time::Moment;
 use crate::turn::{Request, Turn};
 use crate::words::reason::{Note, Reason};
@@ -19,33 +19,33 @@ impl<'a> Judge<'a> {
     }
 
     /// `needs-permission`, if a request is open.
-    pub(super) fn asks_permission(&self, requests: &[&Request]) -> Option<Found> {
+    pub(super) fn asks_permission(&self, requests: &[&Request]) -> Option<Candidate> {
         // Requests that can be answered from here come first. Copilot's questions about an extension have a wording of
         // their own.
         let first = requests.iter().find(|request| !request.is_consent()).or(requests.first());
         if let Some(first) = first.filter(|request| request.is_consent()) {
-            return Some(found(
+            return Some(candidate(
                 Status::NeedsPermission,
                 first.at.wall,
                 Reason::Consent { about_us: first.is_about_us() },
             ));
         }
         if let Some(first) = first {
-            let asks = if first.is_probable && self.vitals.answer(self.facts).is_none_or(|answer| answer.requests == 0)
-            {
-                Reason::ProbablyAsks { command: first.command.clone() }
-            } else {
-                // Its service knows what is asked, in whole, and its log at least the command.
-                let text = first.asks.clone().or_else(|| first.command.clone().filter(|_| first.is_probable));
-                Reason::AsksPermission { kind: first.kind.clone(), text }
-            };
+            let asks =
+                if first.is_probable && self.liveness.answer(self.facts).is_none_or(|answer| answer.requests == 0) {
+                    Reason::ProbablyAsks { command: first.command.clone() }
+                } else {
+                    // Its service knows what is asked, in whole, and its log at least the command.
+                    let text = first.asks.clone().or_else(|| first.command.clone().filter(|_| first.is_probable));
+                    Reason::AsksPermission { kind: first.kind.clone(), text }
+                };
             let open = requests.len();
             let asks = asks.and((open > 1).then_some(Note::Requests { open }));
-            return Some(found(Status::NeedsPermission, first.at.wall, asks));
+            return Some(candidate(Status::NeedsPermission, first.at.wall, asks));
         }
         let answer = self.answer().filter(|answer| answer.requests > 0)?;
         let asks = Reason::ServerHasRequests { open: answer.requests };
-        Some(found(Status::NeedsPermission, answer.progress, asks))
+        Some(candidate(Status::NeedsPermission, answer.progress, asks))
     }
 
     fn is_of_background(&self, request: &Request) -> bool {

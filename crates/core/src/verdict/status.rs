@@ -22,7 +22,7 @@ pub enum Group {
 
 /// What goes on in a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Course {
+pub enum Phase {
     /// No process runs it.
     Over,
     /// Its turn has ended.
@@ -47,14 +47,14 @@ pub enum Remedy {
 }
 
 /// What is the same about a status for every session.
-pub struct Nature {
+pub struct StatusSpec {
     name: &'static str,
     mark: (&'static str, &'static str),
     /// The group of a session that is not set aside.
     pub group: Group,
     /// How urgent it is in its group; lower is more urgent.
     pub urgency: u8,
-    pub course: Course,
+    pub phase: Phase,
     pub remedy: Remedy,
     /// What one session does, and what several do.
     pub does: [&'static str; 2],
@@ -62,7 +62,7 @@ pub struct Nature {
 
 /// Defines [`Status`] with the list and the table of all statuses, so that none can be missing there.
 macro_rules! statuses {
-    ($($(#[$doc:meta])* $status:ident: $name:literal, $mark:expr, $group:ident, $urgency:literal, $course:ident, $remedy:ident, $does:expr;)*) => {
+    ($($(#[$doc:meta])* $status:ident: $name:literal, $mark:expr, $group:ident, $urgency:literal, $phase:ident, $remedy:ident, $does:expr;)*) => {
         /// What a session does, or what it needs.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
         #[serde(rename_all = "kebab-case")]
@@ -75,14 +75,14 @@ macro_rules! statuses {
             pub const ALL: [Self; [$(Self::$status),*].len()] = [$(Self::$status),*];
 
             /// Its entry in the table.
-            pub const fn nature(self) -> &'static Nature {
+            pub const fn spec(self) -> &'static StatusSpec {
                 match self {
-                    $(Self::$status => &Nature {
+                    $(Self::$status => &StatusSpec {
                         name: $name,
                         mark: $mark,
                         group: Group::$group,
                         urgency: $urgency,
-                        course: Course::$course,
+                        phase: Phase::$phase,
                         remedy: Remedy::$remedy,
                         does: $does,
                     },)*
@@ -120,37 +120,37 @@ statuses! {
 impl Status {
     /// Its name, as used in JSON, in the table and in the menu.
     pub const fn name(self) -> &'static str {
-        self.nature().name
+        self.spec().name
     }
 
     /// Its symbol, in Unicode and in ASCII, so that it does not depend on colour.
     pub const fn mark(self) -> (&'static str, &'static str) {
-        self.nature().mark
+        self.spec().mark
     }
 
     /// Whether it is listed among those that are over.
     pub const fn has_ended(self) -> bool {
-        matches!(self.nature().group, Group::Ended)
+        matches!(self.spec().group, Group::Ended)
     }
 
     /// Whether no process runs the session.
     pub(crate) const fn is_over(self) -> bool {
-        matches!(self.nature().course, Course::Over)
+        matches!(self.spec().phase, Phase::Over)
     }
 
     /// Whether it says that the session waits for the user.
     pub const fn waits(self) -> bool {
-        matches!(self.nature().course, Course::Waits)
+        matches!(self.spec().phase, Phase::Waits)
     }
 
     /// Whether it has been silent for long.
     pub const fn is_silent(self) -> bool {
-        matches!(self.nature().course, Course::Silent)
+        matches!(self.spec().phase, Phase::Silent)
     }
 
     /// Whether it says that the session is at work.
     pub const fn is_work(self) -> bool {
-        matches!(self.nature().course, Course::Works)
+        matches!(self.spec().phase, Phase::Works)
     }
 }
 

@@ -1,7 +1,7 @@
 use super::*;
 use crate::event::{Body, Event};
-use crate::reception::Finding;
 use crate::scan::Text;
+use crate::stream_probe::ProbeResult;
 use crate::turn::SubAgent;
 use crate::turn::{OpenTool, Phase, Request};
 
@@ -28,8 +28,8 @@ fn request(kind: &str, is_probable: bool) -> Request {
     Request { is_probable, ..Request::of_kind(kind, kind, at(0)) }
 }
 
-fn told(facts: &Facts, owner: &Owner, vitals: &Vitals, now: Moment) -> (Status, String) {
-    let verdict = judge(Told::by_log(facts), owner, vitals, None, now, &Limits::default());
+fn told(facts: &Facts, owner: &Owner, liveness: &Liveness, now: Moment) -> (Status, String) {
+    let verdict = judge(Observations::by_log(facts), owner, liveness, None, now, &Limits::default());
     (verdict.status, verdict.because.to_string())
 }
 
@@ -37,14 +37,14 @@ fn told(facts: &Facts, owner: &Owner, vitals: &Vitals, now: Moment) -> (Status, 
 fn an_answer_is_no_end_while_a_tool_is_open() {
     let status = |tools: Vec<OpenTool>| {
         let facts = open(|_, turn| (turn.phase, turn.tools) = (Phase::Answered(at(0)), tools));
-        told(&facts, &ALIVE, &Vitals::default(), at(1)).0
+        told(&facts, &ALIVE, &Liveness::default(), at(1)).0
     };
     assert_eq!((status(Vec::new()), status(vec![tool()])), (Status::Finishing, Status::Working));
 }
 
 #[test]
 fn a_silence_says_what_is_open() {
-    let silent = |facts: &Facts| told(facts, &ALIVE, &Vitals::default(), at(0).plus(Limits::default().tool_quiet));
+    let silent = |facts: &Facts| told(facts, &ALIVE, &Liveness::default(), at(0).plus(Limits::default().tool_quiet));
     let (status, because) = silent(&open(|facts, _| facts.compaction = Some(at(0))));
     assert!(status == Status::Quiet && because.contains("compacting its history"), "{because}");
     for asks_unseen in [true, false] {
@@ -62,8 +62,8 @@ fn a_tool_is_busy_by_a_sample_from_after_the_last_event() {
     let stuck = at(0).plus(Limits::default().tool_stuck);
     for (seconds, status) in [(0, Status::Stuck), (1, Status::Quiet)] {
         let facts = open(|_, turn| turn.tools.push(tool()));
-        let vitals = Vitals { busy: Some(Sample { busy: true, at: at(seconds) }), ..Vitals::default() };
-        assert_eq!(told(&facts, &ALIVE, &vitals, stuck).0, status, "sampled at {seconds} s");
+        let liveness = Liveness { busy: Some(Sample { busy: true, at: at(seconds) }), ..Liveness::default() };
+        assert_eq!(told(&facts, &ALIVE, &liveness, stuck).0, status, "sampled at {seconds} s");
     }
 }
 
@@ -75,7 +75,7 @@ fn who_knows_what_is_open_says_whether_a_probable_request_is() {
             facts.requests.push(request("shell", is_probable));
         });
         let answer = known.map(|requests| Answer { progress: at(0).wall, active: true, requests });
-        told(&facts, &ALIVE, &Vitals { answer, ..Vitals::default() }, at(1))
+        told(&facts, &ALIVE, &Liveness { answer, ..Liveness::default() }, at(1))
     };
     let asked = (Status::NeedsPermission, "asks for permission: shell".to_owned());
     assert_eq!(asks(true, None), (Status::NeedsPermission, "probably asks in its terminal".into()));
@@ -88,7 +88,7 @@ fn what_can_be_answered_from_here_is_asked_first() {
     let consent = || request("extension-permission-access", false);
     let asks = |requests: Vec<Request>| {
         let facts = open(|facts, _| facts.requests = requests);
-        told(&facts, &ALIVE, &Vitals::default(), at(1)).1
+        told(&facts, &ALIVE, &Liveness::default(), at(1)).1
     };
     assert_eq!(asks(vec![consent(), request("shell", false)]), "asks for permission: shell; 2 requests are open");
     assert!(asks(vec![consent()]).starts_with("Copilot asks in its terminal"));
@@ -99,8 +99,8 @@ fn how_many_questions_are_open_is_said_of_several() {
     let asks = |open_now: usize| {
         let asking =
             || Asking { question: Question::told(None, "Which?", &[]), since: at(0).wall, form: Err("".into()) };
-        let vitals = Vitals { questions: (0..open_now).map(|_| asking()).collect(), ..Vitals::default() };
-        told(&open(|_, _| ()), &ALIVE, &vitals, at(1))
+        let liveness = Liveness { questions: (0..open_now).map(|_| asking()).collect(), ..Liveness::default() };
+        told(&open(|_, _| ()), &ALIVE, &liveness, at(1))
     };
     let asked = |words: &str| (Status::NeedsInput, format!("asks: \"Which?\"{words}"));
     assert_eq!((asks(1), asks(2)), (asked(""), asked("; 2 questions are open")));
@@ -111,7 +111,7 @@ fn without_an_owner_it_has_ended_after_longer_than_its_limit() {
     let mut facts = open(|_, _| ());
     facts.turn = None;
     let status =
-        |over| told(&facts, &Owner::Never, &Vitals::default(), at(0).plus(Limits::default().ownerless + over)).0;
+        |over| told(&facts, &Owner::Never, &Liveness::default(), at(0).plus(Limits::default().ownerless + over)).0;
     assert_eq!((status(Span::ZERO), status(Span(1))), (Status::Idle, Status::Ended));
 }
 
@@ -121,7 +121,7 @@ fn what_was_heard_last_is_called_by_its_type_and_by_its_tool() {
     let mut words = |seconds, kind: &'static [u8], body: Body<'_>| {
         let at = at(seconds);
         facts.fold(&Event { kind, ..Event::of(b"x", at.wall, body) }, at, &Limits::default());
-        last_heard(&facts, &Vitals::default()).unwrap().words()
+        last_activity(&facts, &Liveness::default()).unwrap().words()
     };
     let start = || Body::ToolStart {
         call: Text(b"t"),
@@ -152,7 +152,7 @@ fn work_that_its_server_reports_overrules_only_a_guess() {
     let status = |ending, works| {
         let mut facts = open(|_, _| ());
         (facts.turn, facts.closed) = (None, Some(Closed { ending, at: at(0), asks: true }));
-        told(&facts, &ALIVE, &Vitals { has_active_work: works, ..Vitals::default() }, at(1)).0
+        told(&facts, &ALIVE, &Liveness { has_active_work: works, ..Liveness::default() }, at(1)).0
     };
     assert_eq!(status(Ending::Unanswered, Some(true)), Status::Working);
     assert_eq!(status(Ending::Unanswered, None), Status::NeedsInput);
@@ -164,12 +164,16 @@ fn a_silence_counts_from_what_was_heard_last() {
     let quiet = Limits::default().fresh_quiet;
     let status = |tries: u32, received: Option<i64>, from: i64| {
         let facts = open(|facts, _| (facts.asked, facts.tries) = (Some(at(10)), tries));
-        let finding = Finding::Silent { may_not_stream: false };
-        let reception =
-            received.map(|last| Reception { progress: at(0).wall, at: at(30), finding, last: Some(at(last)) });
-        told(&facts, &ALIVE, &Vitals { reception, ..Vitals::default() }, at(from).plus(quiet)).0
+        let probe_result = ProbeResult::Silent { may_not_stream: false };
+        let stream_probe =
+            received.map(|last| StreamProbe { progress: at(0).wall, at: at(30), probe_result, last: Some(at(last)) });
+        told(&facts, &ALIVE, &Liveness { stream_probe, ..Liveness::default() }, at(from).plus(quiet)).0
     };
-    assert_eq!((status(0, None, 5), status(1, None, 5)), (Status::Quiet, Status::Working), "another try is heard");
+    assert_eq!(
+        (status(0, None, 5), status(1, None, 5)),
+        (Status::Quiet, Status::Working),
+        "another try counts as activity"
+    );
     assert_eq!((status(1, None, 10), status(1, Some(20), 15)), (Status::Quiet, Status::Working));
     assert_eq!(status(1, Some(20), 20), Status::Quiet);
 }
@@ -178,7 +182,7 @@ fn a_silence_counts_from_what_was_heard_last() {
 fn what_ended_by_silence_ended_with_its_limit() {
     let limits = Limits::default();
     let since = |facts: &Facts, owner: &Owner, now| {
-        judge(Told::by_log(facts), owner, &Vitals::default(), None, now, &limits).since
+        judge(Observations::by_log(facts), owner, &Liveness::default(), None, now, &limits).since
     };
     let now = at(0).plus(limits.ownerless + limits.ownerless);
     assert_eq!(since(&open(|_, _| ()), &Owner::Never, now), at(0).wall + limits.ownerless);
@@ -195,7 +199,7 @@ fn what_ended_by_silence_ended_with_its_limit() {
 fn only_a_process_that_started_after_the_last_event_has_left_its_turn_behind() {
     let rests = |started: i64| {
         let owner = Owner::Alive { pid: 7, started: Some(at(started).wall) };
-        told(&open(|_, _| ()), &owner, &Vitals::default(), at(1).plus(Limits::default().resumed)).0 == Status::Idle
+        told(&open(|_, _| ()), &owner, &Liveness::default(), at(1).plus(Limits::default().resumed)).0 == Status::Idle
     };
     assert_eq!([0, 1].map(rests), [false, true]);
 }

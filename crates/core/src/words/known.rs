@@ -11,7 +11,7 @@ pub fn owner(session: &Session, clock: impl Fn(Time) -> String) -> String {
     let observed = &session.observed;
     let started = |at: &Option<Time>| at.map(|at| format!(", started {}", clock(at))).unwrap_or_default();
     match &observed.owner {
-        Owner::Never if observed.hooked.is_some() => "none (the process that ran its hook has ended)".into(),
+        Owner::Never if observed.hook_report.is_some() => "none (the process that ran its hook has ended)".into(),
         Owner::Never if observed.is_untold => format!("not known (this release of {} does not say)", observed.agent),
         Owner::Never => format!("none ({})", observed.agent.no_owner()),
         Owner::Alive { pid, started: at } => format!("process {pid}, alive{}", started(at)),
@@ -39,7 +39,7 @@ pub fn background(Background { agents, shells }: Background) -> Option<String> {
 /// How many tools were denied since we last attached to a session, if any was.
 pub fn denials(session: &Session) -> Option<String> {
     let denials = &session.observed.facts.denials;
-    let (denied, of) = (denials.after(session.vitals.attached), denials.of());
+    let (denied, of) = (denials.after(session.liveness.attached), denials.of());
     (denied > 0).then(|| Reason::PermissionLost { denied, of }.to_string())
 }
 

@@ -3,12 +3,12 @@
 use super::calls::Calls;
 use super::refusal::consent;
 use crate::agent::Agent;
-use crate::gist::Gist;
-use crate::hooked::Said;
+use crate::hook_report::HookActivity;
 use crate::owner::{Doubt, UNHELD, doubtful};
 use crate::question::Question;
-use crate::session::far::Unreached;
 use crate::session::no_answer::NoAnswer;
+use crate::session::remote::Unreached;
+use crate::short_reason::ShortReason;
 use crate::text::{COMMAND_MAX, counted, plain, size};
 use crate::time::{Moment, Span, Time};
 use crate::turn::{Ending, Fault};
@@ -64,8 +64,8 @@ said! {
         WorksAsStated { by: Cow<'static, str> } => "{by} says that it works";
         ServerWorks => "its server reports active work";
 
-        Told { said: Said, reason: Option<Box<str>> } => "{}", by_its_hook(*said, reason.as_deref());
-        NoWord { silence: Span, said: Said, reason: Option<Box<str>> } =>
+        Observations { said: HookActivity, reason: Option<Box<str>> } => "{}", by_its_hook(*said, reason.as_deref());
+        NoWord { silence: Span, said: HookActivity, reason: Option<Box<str>> } =>
             "no word for {silence}; before that: {}", by_its_hook(*said, reason.as_deref());
 
         Opened => "opened, not prompted yet";
@@ -301,36 +301,40 @@ impl Reason {
         }
     }
 
-    /// In the fewest words, for a status that the session has since then. `heard`: what its silence counts from, if it is
+    /// In the fewest words, for a status that the session has since then. `last_activity`: what its silence counts from, if it is
     /// silent.
-    pub(crate) fn gist(&self, status: Status, since: Time, heard: Moment) -> Gist {
+    pub(crate) fn short_reason(&self, status: Status, since: Time, last_activity: Moment) -> ShortReason {
         match self {
-            Self::Failed { fault } => Gist::of(fault.brief()),
-            Self::AsksPermission { text: Some(text), .. } => Gist::of(text),
-            Self::AsksPermission { kind, .. } => Gist::of(format!("asks for {kind}")),
-            Self::ProbablyAsks { command: Some(command) } => Gist::of(format!("probably asks: {command}")),
-            Self::ProbablyAsks { command: None } => Gist::of("probably asks"),
-            Self::ServerHasRequests { .. } => Gist::of("asks for permission"),
-            Self::PermissionLost { .. } => Gist::of("permissions lost"),
-            Self::Asks { question } | Self::LeftQuestion { question } => Gist::of(format!("“{}”", question.text)),
-            Self::ToolAsks { .. } | Self::AsksThere | Self::AsksInMessage => Gist::of("asks a question"),
-            Self::NoAnswer { .. } => Gist::of("file system does not answer"),
-            Self::Unreached { unreached } => Gist::of(format!("not reached since {}", unreached.since)),
-            Self::Unheard { proof, .. } => Gist::of(proof),
+            Self::Failed { fault } => ShortReason::of(fault.brief()),
+            Self::AsksPermission { text: Some(text), .. } => ShortReason::of(text),
+            Self::AsksPermission { kind, .. } => ShortReason::of(format!("asks for {kind}")),
+            Self::ProbablyAsks { command: Some(command) } => ShortReason::of(format!("probably asks: {command}")),
+            Self::ProbablyAsks { command: None } => ShortReason::of("probably asks"),
+            Self::ServerHasRequests { .. } => ShortReason::of("asks for permission"),
+            Self::PermissionLost { .. } => ShortReason::of("permissions lost"),
+            Self::Asks { question } | Self::LeftQuestion { question } => {
+                ShortReason::of(format!("“{}”", question.text))
+            }
+            Self::ToolAsks { .. } | Self::AsksThere | Self::AsksInMessage => ShortReason::of("asks a question"),
+            Self::NoAnswer { .. } => ShortReason::of("file system does not answer"),
+            Self::Unreached { unreached } => ShortReason::of(format!("not reached since {}", unreached.since)),
+            Self::Unheard { proof, .. } => ShortReason::of(proof),
             Self::Silent { situation, .. } => {
                 let what = plain(&situation.to_string(), COMMAND_MAX);
-                Gist::Silent { since: heard, what, runs_long: situation.runs_long }
+                ShortReason::Silent { since: last_activity, what, runs_long: situation.runs_long }
             }
-            Self::ProcessGone { is_seen: true } if status == Status::Crashed => Gist::rested("died", since),
-            Self::ProcessGone { is_seen: false } if status == Status::Crashed => Gist::Work("died".into(), since),
+            Self::ProcessGone { is_seen: true } if status == Status::Crashed => ShortReason::rested("died", since),
+            Self::ProcessGone { is_seen: false } if status == Status::Crashed => {
+                ShortReason::Work("died".into(), since)
+            }
             // What was never prompted is not done: it has no age. That it is the user's turn goes without saying.
-            Self::Rests { unprompted: true, ending, .. } => Gist::of(rest(true, ending.as_ref()).0),
+            Self::Rests { unprompted: true, ending, .. } => ShortReason::of(rest(true, ending.as_ref()).0),
             Self::Rests { ending, background, .. } => {
-                Gist::rested(format!("{}{background}", rest(false, ending.as_ref()).0), since)
+                ShortReason::rested(format!("{}{background}", rest(false, ending.as_ref()).0), since)
             }
-            Self::Crashed { .. } => Gist::of(self),
-            _ if status == Status::Ended => Gist::rested(self, since),
-            _ => Gist::of(self),
+            Self::Crashed { .. } => ShortReason::of(self),
+            _ if status == Status::Ended => ShortReason::rested(self, since),
+            _ => ShortReason::of(self),
         }
     }
 }
@@ -362,11 +366,11 @@ fn times(n: usize) -> String {
 }
 
 /// What a hook says of its session.
-fn by_its_hook(said: Said, reason: Option<&str>) -> String {
+fn by_its_hook(said: HookActivity, reason: Option<&str>) -> String {
     let what = match said {
-        Said::Working => "working",
-        Said::Blocked => "waits for you",
-        Said::Idle => "idle",
+        HookActivity::Working => "working",
+        HookActivity::Blocked => "waits for you",
+        HookActivity::Idle => "idle",
     };
     format!("{what}, by its hook{}", reason.map(|reason| format!(": {reason}")).unwrap_or_default())
 }
@@ -385,7 +389,7 @@ mod tests {
     /// What a reason is called in the menu for this status, a minute on.
     fn brief(reason: &Reason, status: Status) -> String {
         let since = Moment::of(Time(1_700_000_000_000));
-        reason.gist(status, since.wall, since).words(since.plus(Span::minutes(1)))
+        reason.short_reason(status, since.wall, since).words(since.plus(Span::minutes(1)))
     }
 
     #[test]

@@ -1,11 +1,11 @@
 //! Why an action is refused.
 
-use crate::action::verb::Action;
+use crate::action::spec::Action;
 use crate::agent::Agent;
 use crate::attempts::ATTEMPTS;
 use crate::owner::{Doubt, UNHELD, doubtful, process};
-use crate::session::far::Unreached;
 use crate::session::no_answer::NoAnswer;
+use crate::session::remote::Unreached;
 use crate::text::{counted, plain};
 use std::borrow::Cow;
 

@@ -10,7 +10,7 @@ use super::on_change_keys::{HEAD, KEYS, RUN, STATUS, TABLE};
 use super::problem::Report;
 use super::tables;
 use super::values::OnChange;
-use pilotlight_core::alert::Occasion;
+use pilotlight_core::alert::Trigger;
 
 /// Reads all commands. A wrong one is reported and left out.
 pub(super) fn read(key: usize, value: &Value<'_>, report: &mut Report<'_>) -> Vec<OnChange> {
@@ -26,10 +26,10 @@ pub(super) fn read(key: usize, value: &Value<'_>, report: &mut Report<'_>) -> Ve
 
 fn read_one(at: usize, table: &DeTable<'_>, report: &mut Report<'_>) -> Result<OnChange, Wrong> {
     tables::report_unknown(TABLE, &KEYS, table, report);
-    let occasions = tables::value(TABLE, table, "status", &STATUS)?.unwrap_or_else(Occasion::usual);
+    let triggers = tables::value(TABLE, table, "status", &STATUS)?.unwrap_or_else(Trigger::usual);
     let run = tables::value(TABLE, table, "run", &RUN)?;
     let run = run.ok_or_else(|| Wrong { at, what: "a command needs a `run`".into() })?;
-    Ok(OnChange { occasions, run })
+    Ok(OnChange { triggers, run })
 }
 
 /// The commands as TOML, after an explanation of the keys.
@@ -41,10 +41,10 @@ pub(super) fn print(commands: &[OnChange]) -> String {
     out += &tables::explained(&KEYS);
     out += &format!(
         "# The session is on its standard input, as JSON. Default of status: {}\n",
-        (STATUS.show)(&Occasion::usual())
+        (STATUS.show)(&Trigger::usual())
     );
-    for OnChange { occasions, run } in commands {
-        out += &format!("\n{HEAD}\nstatus = {}\nrun = {}\n", (STATUS.show)(occasions), (RUN.show)(run));
+    for OnChange { triggers, run } in commands {
+        out += &format!("\n{HEAD}\nstatus = {}\nrun = {}\n", (STATUS.show)(triggers), (RUN.show)(run));
     }
     out
 }

@@ -2,7 +2,7 @@
 
 use super::form::{Form, Wrong, command, items, text, texts};
 use super::printable::shown;
-use pilotlight_core::alert::Occasion;
+use pilotlight_core::alert::Trigger;
 
 /// The name of the table.
 pub(super) const TABLE: &str = "on-change";
@@ -11,17 +11,17 @@ pub(super) const HEAD: &str = "[[on-change]]";
 /// The keys of a command, each with its form.
 pub(super) const KEYS: [(&str, &str); 2] = [("status", STATUS.text), ("run", RUN.text)];
 
-pub(super) const STATUS: Form<Vec<Occasion>> = Form {
+pub(super) const STATUS: Form<Vec<Trigger>> = Form {
     text: "a list of statuses, such as [\"needs-permission\", \"idle\"], and of \"done\" for a long turn",
     read: |value| {
-        let occasions = items(value, |item| {
+        let triggers = items(value, |item| {
             let text = text(item)?;
-            let occasion = Occasion::all().find(|occasion| occasion.name() == text);
-            occasion.ok_or_else(|| Wrong::new(item, format!("\"{}\" is none", shown(text))))
+            let trigger = Trigger::all().find(|trigger| trigger.name() == text);
+            trigger.ok_or_else(|| Wrong::new(item, format!("\"{}\" is none", shown(text))))
         })?;
-        if occasions.is_empty() { Err(Wrong::new(value, "it is empty")) } else { Ok(occasions) }
+        if triggers.is_empty() { Err(Wrong::new(value, "it is empty")) } else { Ok(triggers) }
     },
-    show: |occasions| texts(occasions.iter().map(|occasion| occasion.name().to_owned())),
+    show: |triggers| texts(triggers.iter().map(|trigger| trigger.name().to_owned())),
 };
 
 pub(super) const RUN: Form<Vec<String>> = Form {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use pilotlight_agents::channel::endpoint::ServerSetting;
-use pilotlight_core::alert::{self, Occasion};
+use pilotlight_core::alert::{self, Trigger};
 use pilotlight_core::limits::Limits;
 use pilotlight_core::time::Span;
 use pilotlight_system::log::LogLevel;
@@ -68,7 +68,7 @@ pub enum Reach {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OnChange {
     /// What it is run for; at least one.
-    pub occasions: Vec<Occasion>,
+    pub triggers: Vec<Trigger>,
     /// The program, as written, and its arguments: [`pilotlight_system::paths::expand`] expands a leading `~`.
     pub run: Vec<String>,
 }

@@ -9,9 +9,9 @@
 //! environment of what they start. The mark remains when a process has left its parent (`setsid -f`, `nohup ... &` after
 //! the shell's end) and has no such ancestor any more. This stops an agent that does what agents usually do. What shows
 //! neither sign, and would answer for the user, is judged by its [`origin`](super::origin). No rule stops a program that
-//! sets out to deceive: within one user's account, nothing can.
+//! sets out to deceive: within one user's report, nothing can.
 
-use pilotlight_agents::callers::{Behind, agent_above};
+use pilotlight_agents::callers::{CallingAgent, agent_above};
 use pilotlight_core::action::{Callers, Operation};
 
 /// How callers are judged.
@@ -23,7 +23,7 @@ pub struct CallerPolicy {
 
 /// Whether only a person may order this.
 pub const fn is_reserved_for_people(operation: &Operation) -> bool {
-    match operation.action().verb().callers {
+    match operation.action().spec().callers {
         Callers::Anyone => false,
         Callers::People => true,
     }
@@ -32,7 +32,7 @@ pub const fn is_reserved_for_people(operation: &Operation) -> bool {
 /// Why this process must not give orders that are a person's, in words for the user; `None` if it may. `names` are file
 /// names of further executables that count as Copilot, from the config.
 pub fn agent_behind(pid: u32, names: &[String]) -> Option<String> {
-    let Behind { pid: behind, agent } = agent_above(pid, names)?;
+    let CallingAgent { pid: behind, agent } = agent_above(pid, names)?;
     Some(format!(
         "an agent must not answer, prompt, stop or take over sessions, and this was started by {agent} (it, or its mark \
          in the environment, is process {behind}); do it from the menu, or in a terminal of your own"

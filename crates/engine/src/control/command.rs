@@ -3,8 +3,8 @@
 
 use super::pipe::outbox::Outbox;
 use crate::observation::Observation;
-use pilotlight_core::far::Account;
 use pilotlight_core::order::{Order, Report};
+use pilotlight_core::remote::SessionReport;
 use pilotlight_core::session::Key;
 use pilotlight_core::time::{Span, Time};
 use serde::{Deserialize, Serialize};
@@ -53,7 +53,7 @@ pub struct HostReport {
     pub host: Box<str>,
     /// How far its wall clock is behind.
     pub behind: Span,
-    pub sessions: Vec<Account>,
+    pub sessions: Vec<SessionReport>,
     /// Why it is not reached, if it is not.
     pub trouble: Option<Box<str>>,
     /// Since when, by the wall clock here.
@@ -87,23 +87,23 @@ pub struct PendingOrder {
     /// own orders, which need no receiver.
     pub lapses: bool,
     /// The process that gave it: our own if the user clicked; 0 if the system does not report it.
-    pub giver: u32,
+    pub caller: u32,
     /// The running tray passed it on to this command: the user clicked there, or it has judged who gave it.
     pub is_from_tray: bool,
     /// The user typed it in a window that this tray opened at a click.
     pub is_in_window: bool,
-    stand: Arc<Stand>,
+    cancel_state: Arc<CancelState>,
 }
 
 /// How far an order is, and whether its client took it back.
 #[derive(Debug)]
-pub(super) struct Stand {
+pub(super) struct CancelState {
     taken_back: watch::Sender<bool>,
     /// Something may have been sent for it.
     begun: AtomicBool,
 }
 
-impl Stand {
+impl CancelState {
     /// Takes the order back. Returns whether nothing was sent for it, and nothing will be.
     pub(super) fn take_back(&self) -> bool {
         self.taken_back.send_replace(true);
@@ -113,8 +113,8 @@ impl Stand {
 
 impl PendingOrder {
     /// An order from a client, dropped when the client disconnects.
-    pub fn by_caller(order: Order, reply: UnboundedSender<Report>, giver: u32) -> Self {
-        Self::new(order, reply, true, giver)
+    pub fn by_caller(order: Order, reply: UnboundedSender<Report>, caller: u32) -> Self {
+        Self::new(order, reply, true, caller)
     }
 
     /// An order of our own.
@@ -124,7 +124,7 @@ impl PendingOrder {
 
     /// Whether another process gave it.
     pub(crate) fn is_by_other(&self) -> bool {
-        self.giver != std::process::id()
+        self.caller != std::process::id()
     }
 
     /// Whether the user clicked for it, as far as whoever shows the menu is the user's; or a tray has judged who gave it.
@@ -143,29 +143,37 @@ impl PendingOrder {
         }
     }
 
-    fn new(order: Order, reply: UnboundedSender<Report>, lapses: bool, giver: u32) -> Self {
-        let stand = Stand { taken_back: watch::Sender::new(false), begun: AtomicBool::new(false) };
-        Self { order, reply, lapses, giver, is_from_tray: false, is_in_window: false, stand: Arc::new(stand) }
+    fn new(order: Order, reply: UnboundedSender<Report>, lapses: bool, caller: u32) -> Self {
+        let cancel_state = CancelState { taken_back: watch::Sender::new(false), begun: AtomicBool::new(false) };
+        Self {
+            order,
+            reply,
+            lapses,
+            caller,
+            is_from_tray: false,
+            is_in_window: false,
+            cancel_state: Arc::new(cancel_state),
+        }
     }
 
     /// Whether the client that gave it has disconnected, or taken it back.
     pub(crate) fn is_abandoned(&self) -> bool {
-        self.lapses && (self.reply.is_closed() || *self.stand.taken_back.borrow())
+        self.lapses && (self.reply.is_closed() || *self.cancel_state.taken_back.borrow())
     }
 
     /// Notes that from now on something may be sent for it.
     pub(crate) fn begin(&self) {
-        self.stand.begun.store(true, Ordering::SeqCst);
+        self.cancel_state.begun.store(true, Ordering::SeqCst);
     }
 
     /// Its stand, which outlives it.
-    pub(super) fn stand(&self) -> Arc<Stand> {
-        Arc::clone(&self.stand)
+    pub(super) fn cancel_state(&self) -> Arc<CancelState> {
+        Arc::clone(&self.cancel_state)
     }
 
     /// Waits until it is taken back.
     pub(crate) async fn taken_back(&self) {
-        let _ = self.stand.taken_back.subscribe().wait_for(|taken_back| *taken_back).await; // we hold the sender
+        let _ = self.cancel_state.taken_back.subscribe().wait_for(|taken_back| *taken_back).await; // we hold the sender
     }
 
     /// Sends a report, if it still has a receiver.

@@ -267,7 +267,7 @@ async fn write_reports(
     from: &mut ReadHalf<transport::ServerStream>,
     to: &mut WriteHalf<transport::ServerStream>,
 ) -> io::Result<()> {
-    let stand = pending.stand();
+    let cancel_state = pending.cancel_state();
     // Once the engine has dropped the order, no report comes.
     drop(pending);
     let (mut more, mut until) = ([0], None);
@@ -284,7 +284,7 @@ async fn write_reports(
             // The client must not send anything else: whether it closes its end or sends more, it wants the order no
             // longer.
             _ = from.read(&mut more), if until.is_none() => {
-                if stand.take_back() {
+                if cancel_state.take_back() {
                     return write(to, &Report::End(taken_back())).await;
                 }
                 until = Some(Instant::now() + ENDS_WITHIN);

@@ -98,12 +98,12 @@ impl OpenedWindows {
 
     /// Whether the process that gives this order runs in a window, or was started by this program there. To be called for
     /// every order, as the first one shows that the window has come.
-    pub(crate) fn find(&self, giver: u32, operation: &Operation) -> InWindow {
+    pub(crate) fn find(&self, caller: u32, operation: &Operation) -> InWindow {
         let judged = |window: &Window, is_in| match window.is_void || !window.fits(operation) {
             true => InWindow::No,
             false => is_in,
         };
-        self.come(giver, judged).unwrap_or(InWindow::No)
+        self.come(caller, judged).unwrap_or(InWindow::No)
     }
 
     /// Notes that a process has come, and returns what is made of its window and of whether it is in it.
@@ -158,9 +158,9 @@ impl Window {
 
 /// The ticket on the command line of a process, or of the nearest one above it; all up to that one run this program.
 #[cfg(target_os = "linux")]
-fn ticket_of(giver: u32) -> Option<(String, Process)> {
+fn ticket_of(caller: u32) -> Option<(String, Process)> {
     use pilotlight_system::process::{ancestors, command_line, terminal_of};
-    let line = std::iter::once(giver).chain(ancestors(giver));
+    let line = std::iter::once(caller).chain(ancestors(caller));
     for pid in line.take_while(|pid| runs_this_program(*pid)) {
         let words = command_line(pid)?;
         let ticket =

@@ -76,7 +76,7 @@ impl Runner {
 pub fn is_older(pid: u32, runners: &[Runner]) -> bool {
     use pilotlight_system::process::lineage;
     let now = pilotlight_system::clock::Clock::start().now().wall;
-    let started = |pid: u32| lineage(pid, now).first().map(|kin| kin.at);
+    let started = |pid: u32| lineage(pid, now).first().map(|process| process.at);
     let is_younger =
         |runner: &Runner, than: Time| started(runner.pid).is_some_and(|at| than < at.max(runner.opened.unwrap_or(at)));
     started(pid).is_some_and(|than| runners.iter().all(|runner| is_younger(runner, than)))
@@ -88,7 +88,7 @@ pub const fn is_older(_pid: u32, _runners: &[Runner]) -> bool {
     true
 }
 
-/// Checks that no tool of the session can have started the process `giver`, which gave an order for it. `is_click`: it is
+/// Checks that no tool of the session can have started the process `caller`, which gave an order for it. `is_click`: it is
 /// a tray in which the user clicked. `allowed`: the settings let scripts answer, and were last changed then, which counts
 /// if no tool of the session can have done that. `now` is the wall clock.
 ///
@@ -96,28 +96,28 @@ pub const fn is_older(_pid: u32, _runners: &[Runner]) -> bool {
 /// Why it may have, to follow "it".
 #[cfg(target_os = "linux")]
 pub(crate) fn check(
-    giver: u32,
+    caller: u32,
     is_click: bool,
     allowed: Option<Time>,
     session: &Session,
     now: Time,
 ) -> Result<(), &'static str> {
-    use linux::Giver;
+    use linux::Caller;
     use pilotlight_system::process::{group_of, has_ssh_to_itself, lineage};
     let Ages { since, first } = ages(session, now);
     if allowed.is_some_and(|allowed| allowed < session.observed.about.created.unwrap_or(since)) {
         return Ok(());
     }
-    if giver == std::process::id() && !is_own_number(giver) {
+    if caller == std::process::id() && !is_own_number(caller) {
         return Err("runs in a space of processes of its own");
     }
     linux::judge(&linux::Found {
-        line: &lineage(giver, now),
+        line: &lineage(caller, now),
         since,
         first,
-        group: group_of(giver).as_deref(),
+        group: group_of(caller).as_deref(),
         owners_group: session.runner().pid().and_then(group_of).as_deref(),
-        giver: if is_click { Giver::Tray } else { Giver::Command },
+        caller: if is_click { Caller::Tray } else { Caller::Command },
         is_typed_into: &shell::is_typed_into,
         has_ssh_to_itself: &has_ssh_to_itself,
     })
@@ -157,7 +157,7 @@ pub fn is_listener_of_user(owner: u32) -> bool {
         first: since, // what it is asked to do is judged by session
         group: group_of(own).as_deref(),
         owners_group: group_of(owner).as_deref(),
-        giver: linux::Giver::Listener,
+        caller: linux::Caller::Listener,
         is_typed_into: &shell::is_typed_into,
         has_ssh_to_itself: &has_ssh_to_itself,
     })

@@ -10,11 +10,11 @@ pub mod lines;
 pub(crate) mod outbox;
 
 use super::caller::{self, CallerPolicy};
-use super::command::{Command, PendingOrder, Stand};
+use super::command::{CancelState, Command, PendingOrder};
 use super::wire::ORDER_MAX;
 use lines::{FromHost, Hello, ToHost};
 use outbox::Outbox;
-use pilotlight_core::action::Trait;
+use pilotlight_core::action::ActionFlag;
 use pilotlight_core::order::{Order, Outcome, Report};
 use pilotlight_system::clock::Clock;
 use serde::Serialize;
@@ -47,7 +47,7 @@ pub struct Service<'a> {
 /// The orders under way over a pipe.
 #[derive(Default)]
 struct Orders {
-    stands: HashMap<u64, Arc<Stand>>,
+    stands: HashMap<u64, Arc<CancelState>>,
     forwarders: JoinSet<()>,
 }
 
@@ -113,8 +113,8 @@ impl Orders {
             ToHost::History => {}
             ToHost::TakeBack(n) => {
                 let outcome = Outcome::Failed("interrupted; nothing was sent".into());
-                let stand = self.stands.get(&n)?;
-                return stand.take_back().then(|| FromHost::Report { n, report: Report::End(outcome) });
+                let cancel_state = self.stands.get(&n)?;
+                return cancel_state.take_back().then(|| FromHost::Report { n, report: Report::End(outcome) });
             }
             ToHost::Order { n, order } => {
                 // Another process may have listened for them, and have ended since.
@@ -134,7 +134,7 @@ impl Orders {
         service: &Service<'_>,
         reply: &Sender<(u64, Report)>,
     ) -> Result<(), String> {
-        if order.operation.action().is(Trait::OpensWindow) {
+        if order.operation.action().is(ActionFlag::OpensWindow) {
             return Err("no window is opened on a machine for somebody at another one".into());
         }
         if order.host.is_some() {
@@ -146,7 +146,7 @@ impl Orders {
         caller::may_order(&order.operation, service.caller, service.policy)?;
         let (report, mut reports) = unbounded_channel();
         let pending = PendingOrder::by_caller(order, report, service.caller.unwrap_or(0));
-        self.stands.insert(n, pending.stand());
+        self.stands.insert(n, pending.cancel_state());
         (service.handle)(Command::Act(pending));
         let reply = reply.clone();
         self.forwarders.spawn(async move {

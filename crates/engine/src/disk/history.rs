@@ -71,13 +71,13 @@ impl Disk {
         let logs = |key: &Key| (key.source, self.history.logs(key.source, || self.homes.source(key.source).logs()));
         let logs: HashMap<_, _> = batch.iter().map(logs).collect();
         self.history.forget_logs();
-        let glimpses = logs.iter().map(|(home, logs)| (*home, self.homes.source(*home).quick_scan(Some(logs))));
-        let glimpses: HashMap<_, _> = glimpses.collect();
+        let scans = logs.iter().map(|(home, logs)| (*home, self.homes.source(*home).quick_scan(Some(logs))));
+        let scans: HashMap<_, _> = scans.collect();
         let (mut shown, mut opened) = (Vec::new(), Vec::new());
         let mut sessions = batch.into_iter().filter_map(|key| {
             let source = self.homes.source(key.source);
             let (mut reader, mut session) = (source.reader_among(&key.id, &logs[&key.source]), source.session(&key.id));
-            match glimpses[&key.source].past(&key.id, &reading) {
+            match scans[&key.source].past(&key.id, &reading) {
                 Some(past) => past.note(&mut session.observed),
                 None => drop(reader.refresh(&reading, &mut session.observed, buffer).ok()?),
             }

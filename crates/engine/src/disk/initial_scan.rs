@@ -1,5 +1,5 @@
 //! The first scan of all session folders. There may be tens of thousands, nearly all of them history, and nothing can
-//! be shown before it is known which are not. So all processors take glimpses of them, one thread each.
+//! be shown before it is known which are not. So all processors take quick scans of them, one thread each.
 
 use super::reading;
 use super::scan::NAMES_PER_STEP;
@@ -8,7 +8,7 @@ use crate::parts::shares::for_shares;
 use crate::wakeup::SignalSource;
 use crate::world::World;
 use pilotlight_agents::listing::QuickScan;
-use pilotlight_agents::reading::{Glimpse, Reading};
+use pilotlight_agents::reading::{PastSession, Reading};
 use pilotlight_core::session::Key;
 use std::iter;
 use std::ops::{ControlFlow, Range};
@@ -45,7 +45,7 @@ impl Disk {
         ControlFlow::Continue(())
     }
 
-    /// Takes glimpses of some of the folders that are listed, and queues those that must be read. Returns false if none
+    /// Takes quick scans of some of the folders that are listed, and queues those that must be read. Returns false if none
     /// are left or the agenda is full.
     fn take_glimpses(&mut self, world: &World) -> bool {
         if self.agenda.others_len() >= NAMES_PER_STEP {
@@ -56,9 +56,9 @@ impl Disk {
         let ids: Vec<_> = iter::from_fn(|| listing.next()).take(FOLDERS_PER_STEP).collect();
         let reading = reading(&world.config, &self.owners, &self.process_scans, world.now());
         let logs = listing.ids.logs();
-        let glimpses = glimpses(&*self.homes.source(home).quick_scan(Some(&logs)), &ids, &reading);
+        let scans = scans(&*self.homes.source(home).quick_scan(Some(&logs)), &ids, &reading);
         let may_be_more = ids.len() == FOLDERS_PER_STEP;
-        for (id, past) in iter::zip(ids, glimpses) {
+        for (id, past) in iter::zip(ids, scans) {
             match past.into_inner() {
                 Some(Some(_))
                     if self
@@ -78,13 +78,13 @@ impl Disk {
     }
 }
 
-/// Takes glimpses of these sessions. A result stays unset if there was no time.
-fn glimpses(scan: &dyn QuickScan, ids: &[Arc<str>], reading: &Reading<'_>) -> Vec<OnceLock<Option<Glimpse>>> {
-    let glimpses: Vec<_> = iter::repeat_with(OnceLock::new).take(ids.len()).collect();
+/// Takes quick scans of these sessions. A result stays unset if there was no time.
+fn scans(scan: &dyn QuickScan, ids: &[Arc<str>], reading: &Reading<'_>) -> Vec<OnceLock<Option<PastSession>>> {
+    let scans: Vec<_> = iter::repeat_with(OnceLock::new).take(ids.len()).collect();
     let until = Instant::now() + STEP_TIME;
     let take = |share: Range<usize>| {
         for number in share {
-            let _ = glimpses[number].set(scan.past(&ids[number], reading)); // each is set by only one thread
+            let _ = scans[number].set(scan.past(&ids[number], reading)); // each is set by only one thread
             if Instant::now() >= until {
                 return ControlFlow::Break(());
             }
@@ -92,7 +92,7 @@ fn glimpses(scan: &dyn QuickScan, ids: &[Arc<str>], reading: &Reading<'_>) -> Ve
         ControlFlow::Continue(())
     };
     for_shares(ids.len(), || take);
-    glimpses
+    scans
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use crate::disk::Disk;
 use crate::parts::resumes::{RESUME_TIMEOUT, ResumeRecord};
 use crate::world::World;
-use pilotlight_core::action::{Action, Trait};
+use pilotlight_core::action::{Action, ActionFlag};
 use pilotlight_core::fleet::Session;
 use pilotlight_core::order::{Doubt, Order};
 use pilotlight_core::session::Key;
@@ -46,7 +46,7 @@ impl Disk {
         action: Action,
         session: &Session,
     ) -> Option<String> {
-        if !action.is(Trait::Recovery) || session.runner().live().is_some() {
+        if !action.is(ActionFlag::Recovery) || session.runner().live().is_some() {
             return None;
         }
         if let Some(opener) = self.process_scans.opener(&self.homes, key) {
@@ -65,7 +65,7 @@ impl Disk {
     /// The processes that may have a session open and do not say so, which are to be asked before an order that resumes it.
     pub(crate) fn suspects(&self, key: &Key, order: &Order, session: &Session) -> Vec<u32> {
         let is_settled = order.agreed.contains(&Doubt::OtherOwner) || session.runner().live().is_some();
-        if is_settled || !order.operation.action().is(Trait::Recovery) {
+        if is_settled || !order.operation.action().is(ActionFlag::Recovery) {
             return Vec::new();
         }
         let (folder, last) = (session.cwd().map(Path::new), session.observed.facts.progress.map(|last| last.wall));

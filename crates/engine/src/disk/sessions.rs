@@ -7,7 +7,7 @@ use crate::parts::agenda::READ_SLICE;
 use crate::parts::fleet::find_terminal;
 use crate::world::World;
 use pilotlight_agents::reader::Reader;
-use pilotlight_agents::reading::{Glimpse, ReadStatus};
+use pilotlight_agents::reading::{PastSession, ReadStatus};
 use pilotlight_core::owner::{Doubt, Owner};
 use pilotlight_core::session::{Key, Observed, Session};
 use pilotlight_system::descriptors::is_of_want;
@@ -95,7 +95,7 @@ impl Disk {
                 self.watcher.mark_old(key);
             }
             let Observed { touched, has_log, .. } = session.observed;
-            return self.add_to_history(world, key, Glimpse { touched, has_log });
+            return self.add_to_history(world, key, PastSession { touched, has_log });
         }
         if status == ReadStatus::Partial {
             self.agenda.continue_reading(key);
@@ -117,7 +117,7 @@ impl Disk {
         }
     }
 
-    pub(super) fn add_to_history(&mut self, world: &World, key: &Key, Glimpse { touched, has_log }: Glimpse) {
+    pub(super) fn add_to_history(&mut self, world: &World, key: &Key, PastSession { touched, has_log }: PastSession) {
         if has_log && touched >= world.now().wall - world.config.list.ended_for {
             self.history.add_recent_candidate(key, touched);
         }

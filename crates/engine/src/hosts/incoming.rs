@@ -1,6 +1,6 @@
 //! What a host says, line by line: bounded in size, in rate and, in the long run, in number.
 
-use super::allowance::Allowance;
+use super::rate_limiter::RateLimiter;
 use crate::control::pipe::lines::{AnyHello, FromHost, Hello, SCHEMA};
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
@@ -29,7 +29,7 @@ pub(super) struct Incoming<R> {
     until: Instant,
     bytes: usize,
     lines: usize,
-    allowance: Allowance,
+    limiter: RateLimiter,
 }
 
 /// Why a host is not listened to any more.
@@ -48,7 +48,7 @@ pub(super) enum Unheard {
 impl<R: AsyncRead + Unpin> Incoming<R> {
     pub(super) fn new(from: R) -> Self {
         let (now, from) = (Instant::now(), BufReader::new(from));
-        Self { from, line: Vec::new(), until: now + SLICE, bytes: 0, lines: 0, allowance: Allowance::new(now) }
+        Self { from, line: Vec::new(), until: now + SLICE, bytes: 0, lines: 0, limiter: RateLimiter::new(now) }
     }
 
     /// Reads the first line.
@@ -101,7 +101,7 @@ impl<R: AsyncRead + Unpin> Incoming<R> {
 
     /// Whoever is told was busy for as long with what this host has said.
     pub(super) fn withhold(&mut self, time: Duration) {
-        self.allowance.withhold(time);
+        self.limiter.withhold(time);
     }
 
     /// Until when more is to be gathered before it is passed on, if the host has much to say: whoever is told does the same
@@ -120,12 +120,12 @@ impl<R: AsyncRead + Unpin> Incoming<R> {
             let now = Instant::now();
             if now >= self.until {
                 (self.until, self.bytes, self.lines) = (now + SLICE, 0, 0);
-                self.allowance.renew(now);
-                if self.allowance.is_flooded(now) {
+                self.limiter.renew(now);
+                if self.limiter.is_flooded(now) {
                     return Err(Unheard::Flood);
                 }
             }
-            if self.bytes >= BYTES_MAX || self.lines >= LINES_MAX || self.allowance.is_used_up() {
+            if self.bytes >= BYTES_MAX || self.lines >= LINES_MAX || self.limiter.is_used_up() {
                 sleep_until(self.until).await;
                 continue;
             }
@@ -135,7 +135,7 @@ impl<R: AsyncRead + Unpin> Incoming<R> {
             let read = (&mut self.from).take(room as u64).read_until(b'\n', &mut self.line).await;
             // Counted after the fact if this is cancelled: what was read is in the line.
             self.bytes += self.line.len() - before;
-            self.allowance.take(before, self.line.len(), now);
+            self.limiter.take(before, self.line.len(), now);
             match (self.line.last(), read) {
                 (Some(b'\n'), _) => {
                     self.lines += 1;
@@ -153,7 +153,7 @@ impl<R: AsyncRead + Unpin> Incoming<R> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::allowance::FLOODS_AFTER;
+    use super::super::rate_limiter::FLOODS_AFTER;
     use super::*;
 
     fn reader(said: &[u8]) -> Incoming<&[u8]> {
@@ -212,8 +212,8 @@ mod tests {
             let mut incoming = reader(b"\"ready\"\n");
             // Long ago, and so much that time has not made up for it.
             let then = Instant::now().checked_sub(FLOODS_AFTER).unwrap();
-            incoming.allowance = Allowance::new(then);
-            incoming.allowance.take(0, 1 << 40, then);
+            incoming.limiter = RateLimiter::new(then);
+            incoming.limiter.take(0, 1 << 40, then);
             assert_eq!(incoming.gathers_until(), None);
             assert_eq!(incoming.next(false).await.unwrap_err(), Unheard::Flood);
         });

@@ -1,10 +1,10 @@
 //! The connection to one host: its child process, kept by a task beside the loop.
 
-use super::allowance::FLOODS_AFTER;
 use super::command::{Leader, Orphan, again, serve};
 use super::incoming::{Incoming, Unheard};
 use super::orders::Orders;
-use super::stderr::{Complaints, last_line};
+use super::rate_limiter::FLOODS_AFTER;
+use super::stderr::{StderrTail, last_line};
 use super::why;
 use crate::config::Host;
 use crate::control::PendingOrder;
@@ -45,7 +45,7 @@ const QUEUED: usize = 64;
 
 /// What a host said, or what became of its connection.
 #[derive(Debug)]
-pub enum Said {
+pub enum HostEventKind {
     Hello(Hello),
     Line(FromHost),
     /// The connection is lost, or could not be made, for this reason.
@@ -56,13 +56,13 @@ pub enum Said {
     },
 }
 
-/// News of a host.
+/// HostEvent of a host.
 #[derive(Debug)]
-pub struct News {
+pub struct HostEvent {
     pub host: Arc<str>,
     /// Tells a link from the one before it of the same host.
     pub(crate) generation: u64,
-    pub said: Vec<Said>,
+    pub said: Vec<HostEventKind>,
 }
 
 /// What a link is told.
@@ -106,11 +106,11 @@ impl Drop for Link {
 
 impl Link {
     /// Starts to keep a connection, on the current runtime.
-    pub fn start(host: Host, generation: u64, purpose: Purpose, news: Sender<News>) -> Self {
+    pub fn start(host: Host, generation: u64, purpose: Purpose, event: Sender<HostEvent>) -> Self {
         let (commands, told) = channel(QUEUED);
         let name: Arc<str> = host.name.as_str().into();
         let keeper =
-            Keeper { host, name, generation, purpose, news, told, orders: Orders::default(), held: Vec::new() };
+            Keeper { host, name, generation, purpose, event, told, orders: Orders::default(), held: Vec::new() };
         Self { commands, task: tokio::spawn(keeper.keep()).abort_handle() }
     }
 
@@ -144,7 +144,7 @@ struct Keeper {
     name: Arc<str>,
     generation: u64,
     purpose: Purpose,
-    news: Sender<News>,
+    event: Sender<HostEvent>,
     told: Receiver<ToLink>,
     orders: Orders,
     /// The orders for which the host is tried again: given as soon as it answers.
@@ -156,7 +156,7 @@ struct Running {
     child: Leader,
     to: ChildStdin,
     incoming: Incoming<ChildStdout>,
-    complaints: Complaints,
+    stderr: StderrTail,
     reading: JoinHandle<()>,
 }
 
@@ -187,7 +187,7 @@ impl Keeper {
             log::info!(tag = "host", host = private(&self.name), "not reached: {}", private(&why));
             self.refuse_held(&why);
             let is_tried_again = self.purpose != Purpose::Look;
-            self.pass_on(vec![Said::Lost { why, again_in: is_tried_again.then_some(again_in) }]).await;
+            self.pass_on(vec![HostEventKind::Lost { why, again_in: is_tried_again.then_some(again_in) }]).await;
             if !is_tried_again {
                 return;
             }
@@ -222,9 +222,9 @@ impl Keeper {
     }
 
     /// Whoever listens may have gone: then this task is about to be ended.
-    async fn pass_on(&self, said: Vec<Said>) {
-        let news = News { host: Arc::clone(&self.name), generation: self.generation, said };
-        let _ = self.news.send(news).await;
+    async fn pass_on(&self, said: Vec<HostEventKind>) {
+        let event = HostEvent { host: Arc::clone(&self.name), generation: self.generation, said };
+        let _ = self.event.send(event).await;
     }
 
     /// Connects, and speaks with the host until the connection is lost.
@@ -241,7 +241,7 @@ impl Keeper {
             Ok(Err(unheard)) => return self.why(running, unheard, false).await,
             Err(_) => return self.silent(&running).into(),
         };
-        self.pass_on(vec![Said::Hello(hello)]).await;
+        self.pass_on(vec![HostEventKind::Hello(hello)]).await;
         if self.purpose == Purpose::Act {
             let _ = write(&mut running.to, &ToHost::Acts).await; // what is read says why it was not taken
         }
@@ -262,7 +262,7 @@ impl Keeper {
     /// That nothing was heard of a child.
     fn silent(&self, running: &Running) -> String {
         let words = format!("it did not answer within {} s", HELLO_WITHIN.as_secs());
-        match last_line(&running.complaints.text(), WHY_MAX) {
+        match last_line(&running.stderr.text(), WHY_MAX) {
             Some(last) => format!("{words}: {last}"),
             None => words,
         }
@@ -280,11 +280,11 @@ impl Keeper {
         // What it said last may still be on its way. Something that lives on may hold the other end for ever.
         let _ = timeout(LAST_WORDS_WITHIN, &mut running.reading).await;
         let code = status.and_then(|status| status.code());
-        why::ended(&self.host, has_greeted, code, &running.complaints.text()).into()
+        why::ended(&self.host, has_greeted, code, &running.stderr.text()).into()
     }
 
     /// Returns why nothing more is heard. What was heard last is in the batch.
-    async fn talk(&mut self, running: &mut Running, batch: &mut Vec<Said>) -> Unheard {
+    async fn talk(&mut self, running: &mut Running, batch: &mut Vec<HostEventKind>) -> Unheard {
         let (mut gathered, mut expected, mut pings) = (None, None, 0);
         loop {
             let line = tokio::select! {
@@ -341,18 +341,18 @@ impl Keeper {
     }
 
     /// Passes on what was gathered.
-    async fn hand_over(&self, running: &mut Running, batch: &mut Vec<Said>) {
+    async fn hand_over(&self, running: &mut Running, batch: &mut Vec<HostEventKind>) {
         let began = Instant::now();
         self.pass_on(std::mem::take(batch)).await;
         running.incoming.withhold(began.elapsed());
     }
 
     /// Passes reports on, and keeps the rest.
-    fn take(&mut self, said: FromHost, batch: &mut Vec<Said>) {
+    fn take(&mut self, said: FromHost, batch: &mut Vec<HostEventKind>) {
         match said {
             FromHost::Report { n, report: Report::End(outcome) } => self.orders.end(n, outcome, &self.name),
             FromHost::Report { n, report } => self.orders.report(n, report, &self.name),
-            line => batch.push(Said::Line(line)),
+            line => batch.push(HostEventKind::Line(line)),
         }
     }
 }
@@ -363,9 +363,9 @@ impl Keeper {
 /// Why it cannot be started.
 fn start(host: &Host) -> Result<Running, String> {
     let (child, (to, from, said)) = Leader::piped(&serve(host), Orphan::Ends)?;
-    let complaints = Complaints::default();
-    let reading = tokio::spawn(complaints.clone().read(said));
-    Ok(Running { child, to, incoming: Incoming::new(from), complaints, reading })
+    let stderr = StderrTail::default();
+    let reading = tokio::spawn(stderr.clone().read(said));
+    Ok(Running { child, to, incoming: Incoming::new(from), stderr, reading })
 }
 
 async fn write(to: &mut ChildStdin, line: &ToHost) -> Result<(), Unheard> {

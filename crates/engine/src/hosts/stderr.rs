@@ -14,15 +14,15 @@ const PIECE: usize = 16 << 10;
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// The last line of what was said that is not blank, fit to be shown.
-pub(super) fn last_line(complaints: &str, most: usize) -> Option<Box<str>> {
-    complaints.lines().rfind(|line| !line.trim().is_empty()).map(|line| plain(line, most))
+pub(super) fn last_line(stderr: &str, most: usize) -> Option<Box<str>> {
+    stderr.lines().rfind(|line| !line.trim().is_empty()).map(|line| plain(line, most))
 }
 
 /// The end of what a child has said.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Complaints(Arc<Mutex<Vec<u8>>>);
+pub(super) struct StderrTail(Arc<Mutex<Vec<u8>>>);
 
-impl Complaints {
+impl StderrTail {
     /// Reads everything, to the end.
     pub(super) async fn read(self, mut from: impl AsyncRead + Unpin) {
         let mut piece = vec![0; PIECE];

@@ -6,7 +6,7 @@
 mod ssh_config;
 
 use super::command::{Leader, Way};
-use super::stderr::{Complaints, last_line};
+use super::stderr::{StderrTail, last_line};
 use crate::config::Host;
 use crate::config::edit::wrong_host;
 use pilotlight_system::paths;
@@ -182,7 +182,7 @@ async fn ask(source: &'static Source) -> Result<Vec<Named>, String> {
     command.env("WSL_UTF8", "1");
     let nothing = |why: &str| format!("no machine of {} is listed: `{}` {why}", source.name, source.words.join(" "));
     let told = timeout(WITHIN, tell(&mut command)).await;
-    let Told { printed, complaints, status } = match told {
+    let ProgramOutput { printed, stderr, status } = match told {
         Ok(Ok(told)) => told,
         Ok(Err(why)) => return Err(format!("no machine of {} is listed: {why}", source.name)),
         Err(_) => return Err(nothing(&format!("did not answer within {} s", WITHIN.as_secs()))),
@@ -191,7 +191,7 @@ async fn ask(source: &'static Source) -> Result<Vec<Named>, String> {
         return Err(nothing(&format!("printed more than {} MiB", PRINTED_MAX >> 20)));
     }
     if !status.success() {
-        let why = last_line(&complaints, QUOTED_MAX).map(|line| format!(": {line}")).unwrap_or_default();
+        let why = last_line(&stderr, QUOTED_MAX).map(|line| format!(": {line}")).unwrap_or_default();
         let ended = status.code().map_or("was ended".to_owned(), |code| format!("ended with exit code {code}"));
         return Err(nothing(&format!("{ended}{why}")));
     }
@@ -201,21 +201,21 @@ async fn ask(source: &'static Source) -> Result<Vec<Named>, String> {
 }
 
 /// What a program has said.
-struct Told {
+struct ProgramOutput {
     /// At most one byte more than [`PRINTED_MAX`].
     printed: Vec<u8>,
-    complaints: String,
+    stderr: String,
     status: ExitStatus,
 }
 
 /// Runs it to its end, or until it has printed too much.
-async fn tell(command: &mut Command) -> Result<Told, String> {
+async fn tell(command: &mut Command) -> Result<ProgramOutput, String> {
     let mut child = Leader::start(command)?;
     let (Some(out), Some(said)) = (child.stdout.take(), child.stderr.take()) else {
         return Err("it has no pipes".into());
     };
-    let complaints = Complaints::default();
-    let mut complaining = tokio::spawn(complaints.clone().read(said));
+    let stderr = StderrTail::default();
+    let mut complaining = tokio::spawn(stderr.clone().read(said));
     let mut printed = Vec::new();
     let unreadable = |error| format!("what it says cannot be read: {error}");
     out.take(PRINTED_MAX + 1).read_to_end(&mut printed).await.map_err(unreadable)?;
@@ -224,7 +224,7 @@ async fn tell(command: &mut Command) -> Result<Told, String> {
     // What it complained of last may still be on its way.
     let _ = timeout(LAST_WORDS_WITHIN, &mut complaining).await;
     complaining.abort();
-    Ok(Told { printed, complaints: complaints.text(), status })
+    Ok(ProgramOutput { printed, stderr: stderr.text(), status })
 }
 
 fn names(text: &str) -> impl Iterator<Item = String> {

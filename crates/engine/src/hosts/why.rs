@@ -31,12 +31,12 @@ const KNOWN: [(&str, &str); 7] = [
 
 /// Why the child of a host ended, by its exit code, if it has one, and by what it said last. `has_greeted`: Pilotlight had
 /// answered.
-pub(super) fn ended(host: &Host, has_greeted: bool, code: Option<i32>, complaints: &str) -> String {
+pub(super) fn ended(host: &Host, has_greeted: bool, code: Option<i32>, stderr: &str) -> String {
     let is_ssh = matches!(host.reach, Reach::Ssh { .. });
-    if let Some(why) = unreached(is_ssh, code, complaints) {
+    if let Some(why) = unreached(is_ssh, code, stderr) {
         return why;
     }
-    let last = last_line(complaints, QUOTED_MAX);
+    let last = last_line(stderr, QUOTED_MAX);
     match code {
         Some(code) if NOT_FOUND.contains(&code) => match &host.reach {
             Reach::Ssh { program, .. } => {
@@ -70,24 +70,20 @@ pub(super) fn flood(after: Duration) -> String {
 }
 
 /// Why `ssh` did not connect, if it did not.
-pub(super) fn unreached(is_ssh: bool, code: Option<i32>, complaints: &str) -> Option<String> {
-    let is_by_ssh = is_ssh || OF_SSH.iter().any(|said| complaints.contains(said));
+pub(super) fn unreached(is_ssh: bool, code: Option<i32>, stderr: &str) -> Option<String> {
+    let is_by_ssh = is_ssh || OF_SSH.iter().any(|said| stderr.contains(said));
     if !is_by_ssh || code != Some(SSH_FAILED) {
         return None;
     }
-    if let Some((_, said)) = complaints.split_once(UNRESOLVED) {
+    if let Some((_, said)) = stderr.split_once(UNRESOLVED) {
         // It may be of a host between, or another one by the ssh config.
         let (name, reason) = said.lines().next().unwrap_or_default().split_once(": ").unwrap_or((said, ""));
         let (name, reason) = (plain(name, QUOTED_MAX), plain(reason, QUOTED_MAX));
         let reason = if reason.is_empty() { String::new() } else { format!(": {reason}") };
         return Some(format!("no address is known for {name}{reason}"));
     }
-    let known = KNOWN.iter().find(|(said, _)| complaints.contains(said)).map(|(_, means)| (*means).to_owned());
-    Some(
-        known
-            .or_else(|| last_line(complaints, QUOTED_MAX).map(Into::into))
-            .unwrap_or_else(|| "ssh cannot connect".into()),
-    )
+    let known = KNOWN.iter().find(|(said, _)| stderr.contains(said)).map(|(_, means)| (*means).to_owned());
+    Some(known.or_else(|| last_line(stderr, QUOTED_MAX).map(Into::into)).unwrap_or_else(|| "ssh cannot connect".into()))
 }
 
 #[cfg(test)]

@@ -13,14 +13,14 @@ use pilotlight_agents::channel::Service;
 use pilotlight_agents::evidence::Evidence;
 use pilotlight_agents::reader::Reader;
 use pilotlight_agents::source::Source;
-use pilotlight_core::far::Account;
 use pilotlight_core::fleet::{Label, Row, Session, ShortIds, distinguish};
 use pilotlight_core::limits::Limits;
+use pilotlight_core::remote::SessionReport;
 use pilotlight_core::session::Key;
 use pilotlight_core::time::{Moment, Span, Time};
-use pilotlight_core::verdict::{Look, SAMPLE_DURATION, Sample, Status, Verdict};
+use pilotlight_core::verdict::{ProbePlan, SAMPLE_DURATION, Sample, Status, Verdict};
 use pilotlight_system::process::{CpuSample, cpu_of_descendants};
-use shown::{FarEntry, FarSessions};
+use shown::{RemoteEntry, RemoteSessions};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
@@ -43,7 +43,7 @@ const SAMPLE_AGAIN_EARLY: Span = Span::seconds(30);
 pub(crate) fn end_sample(session: &mut Session, before: &CpuSample, took: Span, now: Moment) {
     let after = session.observed.owner.pid().and_then(cpu_of_descendants);
     let used = after.map_or(Span::ZERO, |after| after.used_since(before));
-    session.vitals.busy = Some(Sample { busy: is_busy(used, took), at: now });
+    session.liveness.busy = Some(Sample { busy: is_busy(used, took), at: now });
 }
 
 /// Whether an owner whose descendants used this much CPU in the time `took` counts as busy.
@@ -101,7 +101,7 @@ pub struct Entry {
 #[derive(Debug)]
 pub struct Fleet {
     entries: BTreeMap<Key, Entry>,
-    far: FarSessions,
+    remote: RemoteSessions,
     limits: Limits,
     names_stale: bool,
     /// Some session's owner, or the processes that have it open, have changed.
@@ -118,8 +118,8 @@ impl Entry {
     }
 
     /// What is told of it to another machine.
-    pub(crate) fn account(&self, now: Moment) -> Account {
-        Account::of(&self.session, &self.row, (&self.plain_name.0, &self.plain_name.1), now)
+    pub(crate) fn report(&self, now: Moment) -> SessionReport {
+        SessionReport::of(&self.session, &self.row, (&self.plain_name.0, &self.plain_name.1), now)
     }
 
     /// The service that runs it, if its owner is one that takes orders.
@@ -147,14 +147,14 @@ impl Entry {
         self.verdict.sample_at.filter(|_| self.sampling.is_none()).map(|at| at + SHORT_DELAY)
     }
 
-    /// By when a look must be begun.
-    fn look_wake_at(&self) -> Option<Time> {
-        self.due_look().and_then(|look| look.at).map(|at| at + SHORT_DELAY)
+    /// By when a probe must be begun.
+    fn probe_wake_at(&self) -> Option<Time> {
+        self.due_probe().and_then(|probe| probe.at).map(|at| at + SHORT_DELAY)
     }
 
-    /// The look to begin next.
-    fn due_look(&self) -> Option<Look> {
-        self.verdict.look.filter(|look| look.at.is_some() && !self.session.vitals.looking)
+    /// The probe to begin next.
+    fn due_probe(&self) -> Option<ProbePlan> {
+        self.verdict.probe.filter(|probe| probe.at.is_some() && !self.session.liveness.probing_stream)
     }
 
     /// The earliest time at which time alone may change its verdict, or a sample may start or end.
@@ -170,7 +170,7 @@ impl Entry {
     fn sample_early(&self) -> Span {
         let session = &self.session;
         let since = session.observed.facts.progress.unwrap_or_default().awake;
-        if session.vitals.busy.is_some_and(|sample| sample.at.awake > since) {
+        if session.liveness.busy.is_some_and(|sample| sample.at.awake > since) {
             SAMPLE_AGAIN_EARLY
         } else {
             SAMPLE_EARLY
@@ -182,7 +182,7 @@ impl Fleet {
     pub(crate) fn new(limits: Limits) -> Self {
         Self {
             entries: BTreeMap::new(),
-            far: FarSessions::default(),
+            remote: RemoteSessions::default(),
             limits,
             names_stale: false,
             owners_stale: false,
@@ -202,7 +202,7 @@ impl Fleet {
 
     /// The ids of all sessions, including unlisted ones.
     pub fn short_ids(&self) -> ShortIds<'_> {
-        ShortIds::new(self.entries.keys().chain(self.far.entries.keys()).map(|key| &*key.id))
+        ShortIds::new(self.entries.keys().chain(self.remote.entries.keys()).map(|key| &*key.id))
     }
 
     /// All listed sessions of this machine, in no meaningful order.
@@ -342,12 +342,12 @@ impl Fleet {
             let (name, label) = entry.plain_name.clone();
             Row { name, label, ..entry.row.clone() }
         };
-        let far = self.far.entries.values().map(FarEntry::plain_row);
-        let mut rows: Vec<_> = shown().map(|(_, entry)| own_row(entry)).chain(far).collect();
+        let remote = self.remote.entries.values().map(RemoteEntry::plain_row);
+        let mut rows: Vec<_> = shown().map(|(_, entry)| own_row(entry)).chain(remote).collect();
         distinguish(&mut rows);
         let here = self.entries.iter_mut().filter(|(_, entry)| entry.listed).map(|(key, entry)| (key, &mut entry.row));
-        let far = self.far.entries.iter_mut().map(|(key, entry)| (key, &mut entry.row));
-        for ((key, shown), row) in here.chain(far).zip(rows) {
+        let remote = self.remote.entries.iter_mut().map(|(key, entry)| (key, &mut entry.row));
+        for ((key, shown), row) in here.chain(remote).zip(rows) {
             if (&shown.name, &shown.label) != (&row.name, &row.label) {
                 (shown.name, shown.label) = (row.name, row.label);
                 changed.push(key.clone());
@@ -361,15 +361,15 @@ impl Fleet {
         self.entries.values().flat_map(|entry| [entry.limit_wake_at(), entry.sample_wake_at()]).flatten().min()
     }
 
-    /// By when the next look must be begun.
-    pub(crate) fn look_at(&self) -> Option<Time> {
-        self.entries.values().filter_map(Entry::look_wake_at).min()
+    /// By when the next probe must be begun.
+    pub(crate) fn probe_at(&self) -> Option<Time> {
+        self.entries.values().filter_map(Entry::probe_wake_at).min()
     }
 
-    /// The looks to begin by now, each with its session.
-    pub(crate) fn take_due_looks(&self, now: Time) -> Vec<(Key, Look)> {
-        let is_due = |look: &Look| look.at.is_some_and(|at| at <= now);
-        let due = |(key, entry): (&Key, &Entry)| Some((key.clone(), entry.due_look().filter(is_due)?));
+    /// The probes to begin by now, each with its session.
+    pub(crate) fn take_due_probes(&self, now: Time) -> Vec<(Key, ProbePlan)> {
+        let is_due = |probe: &ProbePlan| probe.at.is_some_and(|at| at <= now);
+        let due = |(key, entry): (&Key, &Entry)| Some((key.clone(), entry.due_probe().filter(is_due)?));
         self.entries.iter().filter_map(due).collect()
     }
 
@@ -399,7 +399,7 @@ impl Fleet {
                     entry.sampling = cpu.map(|sample| (sample, now.awake));
                     if entry.sampling.is_none() {
                         // An unreadable CPU use counts as not busy, and is tried again like an outdated sample.
-                        entry.session.vitals.busy = Some(Sample { busy: false, at: now });
+                        entry.session.liveness.busy = Some(Sample { busy: false, at: now });
                         sampled.push(key.clone());
                     }
                 }

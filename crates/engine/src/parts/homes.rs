@@ -1,8 +1,8 @@
 //! The homes that are followed, and whether the folder in each place is still the one that was read.
 
 use crate::last_seen::HomeHash;
+use pilotlight_agents::listing_cache::ListingCache;
 use pilotlight_agents::source::Source;
-use pilotlight_agents::stamps::Stamps;
 use pilotlight_core::session::{Key, SourceId};
 use pilotlight_core::time::{Span, Time};
 use pilotlight_system::identity::Identity;
@@ -46,7 +46,7 @@ struct Home {
     /// When an entry of the root last appeared or disappeared, as of the last look.
     entries_changed: Option<SystemTime>,
     /// What the last listing read, if a change of that shows.
-    listed: Stamps,
+    listed: ListingCache,
 }
 
 /// What is in the place of a home's session folders.
@@ -77,7 +77,7 @@ impl Home {
             is_answering: true,
             state: RootState::Unknown,
             entries_changed: None,
-            listed: Stamps::default(),
+            listed: ListingCache::default(),
         }
     }
 
@@ -262,7 +262,7 @@ impl Homes {
             }
             if std::mem::replace(&mut home.state, state) != state {
                 home.hash = HomeHash::of(home.source.home());
-                home.listed = Stamps::default();
+                home.listed = ListingCache::default();
                 replaced.push(SourceId(number));
             }
         }
@@ -282,8 +282,8 @@ impl Homes {
     }
 
     /// Notes what a listing of a home read just now, by the wall clock.
-    pub(crate) fn set_listed(&mut self, home: SourceId, listed: Stamps, now: Time) {
-        self.homes[home.0].listed = if listed.are_settled(now) { listed } else { Stamps::default() };
+    pub(crate) fn set_listed(&mut self, home: SourceId, listed: ListingCache, now: Time) {
+        self.homes[home.0].listed = if listed.are_settled(now) { listed } else { ListingCache::default() };
     }
 
     /// Whether another listing of a home would find what the last one found.

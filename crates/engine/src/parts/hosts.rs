@@ -3,12 +3,12 @@
 use super::fleet::{Fleet, Trouble, Twin};
 use crate::config;
 use crate::control::HostReport;
-use crate::hosts::{Link, News, Purpose, ToLink};
+use crate::hosts::{HostEvent, Link, Purpose, ToLink};
 use pilotlight_core::agent::Agent;
-use pilotlight_core::far::Clocks;
+use pilotlight_core::remote::Clocks;
 use pilotlight_core::session::Key;
 use pilotlight_core::time::{Moment, Span, Time};
-use pilotlight_system::awakening::Awakening;
+use pilotlight_system::clock_jumps::ClockJumps;
 use pilotlight_system::identity;
 use pilotlight_system::log;
 use pilotlight_system::network::Network;
@@ -65,8 +65,8 @@ struct Lost {
 #[derive(Debug)]
 pub(crate) struct Hosts {
     hosts: BTreeMap<Arc<str>, Host>,
-    news: Receiver<News>,
-    sender: Sender<News>,
+    news: Receiver<HostEvent>,
+    sender: Sender<HostEvent>,
     generation: u64,
     /// Whether any are to be connected to, and which. `None`: none.
     wanted: Option<Vec<String>>,
@@ -77,7 +77,7 @@ pub(crate) struct Hosts {
     awaited: Vec<(Box<str>, Answer)>,
     /// For how long the machine had slept when that was last looked at.
     asleep: Option<Span>,
-    awakening: Awakening,
+    clock_jumps: ClockJumps,
     network: Network,
 }
 
@@ -94,7 +94,7 @@ impl Default for Hosts {
             agents: Vec::new(),
             awaited: Vec::new(),
             asleep: None,
-            awakening: Awakening::default(),
+            clock_jumps: ClockJumps::default(),
             network: Network::default(),
         }
     }
@@ -149,7 +149,7 @@ impl Hosts {
 
     /// Waits for news. `None`: this machine may have been asleep. In a new network, those that are not reached are tried
     /// again meanwhile. Cancel-safe.
-    pub(crate) async fn next_news(&mut self) -> Option<News> {
+    pub(crate) async fn next_news(&mut self) -> Option<HostEvent> {
         loop {
             let (has_any, has_lost) = (!self.hosts.is_empty(), self.hosts.values().any(|host| host.lost.is_some()));
             if !has_lost {
@@ -158,7 +158,7 @@ impl Hosts {
             tokio::select! {
                 // Always one: there is a sender here.
                 Some(news) = self.news.recv() => return Some(news),
-                () = self.awakening.may_have_happened(), if has_any => return None,
+                () = self.clock_jumps.may_have_happened(), if has_any => return None,
                 () = self.network.changed(), if has_lost => {
                     log::info!(tag = "host", "this machine has a new address");
                     let lost = self.hosts.values().filter(|host| host.lost.is_some());
@@ -176,7 +176,7 @@ impl Hosts {
     }
 
     /// The machine that news is of, if it is still of this connection.
-    pub(crate) fn of_news(&mut self, news: &News) -> Option<&mut Host> {
+    pub(crate) fn of_news(&mut self, news: &HostEvent) -> Option<&mut Host> {
         self.hosts.get_mut(&news.host).filter(|host| host.generation == news.generation)
     }
 
@@ -317,7 +317,7 @@ impl Host {
     }
 
     pub(crate) fn key(&self, id: &str) -> Key {
-        Key::far(self.config.name.as_str(), id)
+        Key::remote(self.config.name.as_str(), id)
     }
 }
 

@@ -24,7 +24,7 @@ pub(crate) struct PostponedOrder {
 
 /// How long an order may still wait.
 #[derive(Clone, Copy)]
-pub(crate) enum Patience {
+pub(crate) enum OrderDeadline {
     /// For whatever there is to wait for.
     Full,
     /// Only for others that answer the same session, here or in another Pilotlight, until this moment.
@@ -35,7 +35,7 @@ pub(crate) enum Patience {
 pub(crate) enum WaitFor {
     /// That this session's log is read to its end: until then nothing is known of what the session does now. The order
     /// may then wait for something else.
-    Log(Key, Patience),
+    Log(Key, OrderDeadline),
     /// The exit of this process.
     End(u32),
     /// That the process of a new lock of this session holds it, or does not.

@@ -26,7 +26,7 @@ impl Outboxes {
     /// Tells this of all sessions, now and as they change, as long as somebody holds it.
     pub(crate) fn add(&mut self, outbox: &Arc<Outbox>, fleet: &Fleet, now: Moment) {
         for (key, entry) in fleet.entries() {
-            outbox.put(key, entry.account(now));
+            outbox.put(key, entry.report(now));
             self.heard.insert(key.clone(), entry.last_progress.get());
         }
         outbox.is_complete();
@@ -45,7 +45,7 @@ impl Outboxes {
             match fleet.get(key) {
                 Some(entry) => {
                     self.heard.insert(key.clone(), entry.last_progress.get());
-                    boxes.iter().for_each(|outbox| outbox.put(key, entry.account(now)));
+                    boxes.iter().for_each(|outbox| outbox.put(key, entry.report(now)));
                 }
                 None => {
                     self.heard.remove(key);

@@ -1,6 +1,6 @@
 //! A probe of a silent session's server: when one is due, and what it found.
 
-use pilotlight_agents::channel::ProbeResult;
+use pilotlight_agents::channel::ServerProbe;
 use pilotlight_core::action::ServerState;
 use pilotlight_core::fleet::Session;
 use pilotlight_core::session::Key;
@@ -12,16 +12,16 @@ pub(crate) struct ProbedSession {
     pub(crate) key: Key,
     /// The last sign of life in its log when the probe began.
     pub(crate) progress: Time,
-    pub(crate) result: Option<ProbeResult>,
+    pub(crate) result: Option<ServerProbe>,
 }
 
 /// Applies the result of a probe. It counts only for this progress: what happens later makes it outdated.
-pub fn apply_probe(session: &mut Session, progress: Time, result: Option<ProbeResult>, now: Time) {
-    let vitals = &mut session.vitals;
-    vitals.probing = false;
-    vitals.answer = result.map(|ProbeResult { active, requests, .. }| Answer { progress, active, requests });
+pub fn apply_probe(session: &mut Session, progress: Time, result: Option<ServerProbe>, now: Time) {
+    let liveness = &mut session.liveness;
+    liveness.probing = false;
+    liveness.answer = result.map(|ServerProbe { active, requests, .. }| Answer { progress, active, requests });
     let all = result.and_then(|result| result.approves_all);
-    vitals.approves_all = all.map(|all| (all, now)).or(vitals.approves_all);
+    liveness.approves_all = all.map(|all| (all, now)).or(liveness.approves_all);
 }
 
 /// Whether a session's server should be probed because the session is silent. Returns its owner, whether that may be

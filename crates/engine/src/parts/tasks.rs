@@ -16,12 +16,12 @@ use super::fleet::Fleet;
 use super::resumes::Resumer;
 use crate::ledger::Section;
 use pilotlight_agents::channel::Connection;
+use pilotlight_agents::channel::action_context::{LogView, LoggedRequest, Permit, Reports};
 use pilotlight_agents::channel::connection_event::ConnectionEvent;
 use pilotlight_agents::channel::fault::Place;
-use pilotlight_agents::channel::site::{LogView, LoggedRequest, Permit, Reports};
 use pilotlight_agents::channel::warnings::ServerWarnings;
 use pilotlight_agents::source::Resume;
-use pilotlight_core::action::{Action, ServerState, Trait};
+use pilotlight_core::action::{Action, ActionFlag, ServerState};
 use pilotlight_core::attempts::Attempts;
 use pilotlight_core::fleet::Session;
 use pilotlight_core::form::FormAnswer;
@@ -131,7 +131,7 @@ impl Tasks {
                 | TaskMessage::Connection(_)
                 | TaskMessage::Probed(_)
                 | TaskMessage::ServiceReports(..)
-                | TaskMessage::Heard(..) => {}
+                | TaskMessage::StreamProbed(..) => {}
             }
         }
     }
@@ -180,8 +180,8 @@ impl Tasks {
 
     /// Whether this action may start now, or too many recoveries are running.
     pub(crate) fn has_room(&self, action: Action) -> bool {
-        !action.is(Trait::Recovery)
-            || self.running().filter(|task| task.action().is(Trait::Recovery)).count() < RECOVERIES_MAX
+        !action.is(ActionFlag::Recovery)
+            || self.running().filter(|task| task.action().is(ActionFlag::Recovery)).count() < RECOVERIES_MAX
     }
 
     /// How we are connected to a session, if we are.
@@ -265,13 +265,13 @@ impl Tasks {
         let words = if is_private { "answered" } else { outcome.words() };
         let (action, key) = (task.action(), &task.key);
         let by = if task.pending.is_by_command() { "command" } else { "click" };
-        let giver = task.pending.giver;
+        let caller = task.pending.caller;
         log::info!(
             tag = tag,
             action = action.name(),
             session = private(&key.id),
             by = by,
-            giver = private(&giver),
+            caller = private(&caller),
             "{}",
             private(&words)
         );

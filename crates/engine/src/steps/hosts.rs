@@ -4,17 +4,17 @@ use crate::Engine;
 use crate::control::HostReport;
 use crate::control::pipe::lines::{FromHost, SHOWN_MAX};
 use crate::control::{PendingOrder, RetryHost, origin};
-use crate::hosts::{News, Said, ToLink, command};
+use crate::hosts::{HostEvent, HostEventKind, ToLink, command};
 use crate::parts::hosts::Hosts;
 use crate::parts::settings_file::SettingsFile;
 use crate::terminal::Terminals;
 use crate::world::World;
 use pilotlight_agents::adapter::agent_named;
-use pilotlight_core::action::{Trait, offer};
-use pilotlight_core::far::{self, Account, Clocks};
+use pilotlight_core::action::{ActionFlag, offer};
 use pilotlight_core::order::{Operation, Outcome, Report};
+use pilotlight_core::remote::{self, Clocks, SessionReport};
 use pilotlight_core::session::Key;
-use pilotlight_core::session::far::Host as FarHost;
+use pilotlight_core::session::remote::Host as FarHost;
 use pilotlight_core::text::is_uuid;
 use pilotlight_core::time::Span;
 use pilotlight_system::clock::slept;
@@ -69,25 +69,25 @@ impl Machines<'_> {
     }
 
     /// Takes up what a machine tells.
-    pub(super) fn take_news(&mut self, mut news: News) {
+    pub(super) fn take_news(&mut self, mut news: HostEvent) {
         let now = self.world.now();
         for said in std::mem::take(&mut news.said) {
             let Some(host) = self.hosts.of_news(&news) else { return };
             host.heard(now.awake);
             match said {
-                Said::Hello(hello) => {
+                HostEventKind::Hello(hello) => {
                     host.connected(Clocks::behind(now, hello.now));
                     host.machine = hello.machine;
                     self.note_twins();
                 }
-                Said::Line(line) => {
+                HostEventKind::Line(line) => {
                     let is_answer = matches!(line, FromHost::Ready | FromHost::Pong(_));
                     self.take_line(&news, line);
                     if is_answer {
                         self.answer_awaited(&news.host);
                     }
                 }
-                Said::Lost { why, again_in } => {
+                HostEventKind::Lost { why, again_in } => {
                     let again = again_in.map(|again_in| now.wall + Span::of(again_in));
                     host.lose(&why, again, now);
                     self.show_lost();
@@ -97,11 +97,11 @@ impl Machines<'_> {
         }
     }
 
-    fn take_line(&mut self, news: &News, line: FromHost) {
+    fn take_line(&mut self, news: &HostEvent, line: FromHost) {
         let now = self.world.now();
         let Some(host) = self.hosts.of_news(news) else { return };
         match line {
-            FromHost::Session(account) => self.take_account(news, *account),
+            FromHost::Session(report) => self.take_account(news, *report),
             FromHost::Gone(id) => {
                 host.told.remove(&id);
                 let key = host.key(&id);
@@ -133,22 +133,22 @@ impl Machines<'_> {
     }
 
     /// Takes up what a machine tells of a session.
-    fn take_account(&mut self, news: &News, account: Account) {
+    fn take_account(&mut self, news: &HostEvent, report: SessionReport) {
         let now = self.world.now();
         let Some(host) = self.hosts.of_news(news) else { return };
         // Counted by what is held: a machine may break off before it has told of all, again and again.
-        let is_new = self.world.fleet.shown_as(&host.key(account.id())).is_none();
+        let is_new = self.world.fleet.shown_as(&host.key(report.id())).is_none();
         if is_new && self.world.fleet.keys_at(&news.host).nth(SHOWN_MAX - 1).is_some() {
             return;
         }
         let (clocks, name) = (host.clocks(now), host.config.name.as_str().into());
         let far_host = FarHost { name, has_terminal: command::has_terminal(&host.config) };
-        match far::read(&far_host, account.clone(), &clocks, agent_named) {
+        match remote::read(&far_host, report.clone(), &clocks, agent_named) {
             Ok(session) => {
-                host.told.insert(account.id().into());
-                let key = host.key(account.id());
+                host.told.insert(report.id().into());
+                let key = host.key(report.id());
                 let is_wanted = self.hosts.is_wanted_agent(&session.observed.agent);
-                if is_wanted && self.world.fleet.put_far(&key, session, account, &clocks) {
+                if is_wanted && self.world.fleet.put_far(&key, session, report, &clocks) {
                     self.world.changes.updated.push(key);
                 }
             }
@@ -264,7 +264,7 @@ impl Machines<'_> {
         let Some(host) = self.hosts.get(name) else {
             return refuse(format!("no machine in the settings is called {name}"));
         };
-        let Some(shown) = self.world.fleet.shown_as(&Key::far(name, &*order.id)) else {
+        let Some(shown) = self.world.fleet.shown_as(&Key::remote(name, &*order.id)) else {
             return refuse(if host.is_reached() {
                 format!("{name} has no such session any more")
             } else {
@@ -272,7 +272,7 @@ impl Machines<'_> {
                 format!("{name} is not reached: {why}; it is tried again now")
             });
         };
-        if action.is(Trait::OpensWindow) {
+        if action.is(ActionFlag::OpensWindow) {
             if let Err(why) = offer(action, shown.session, shown.row.status) {
                 return refuse(why.to_string());
             }
@@ -284,7 +284,7 @@ impl Machines<'_> {
         if pending.is_by_command() && origin::answers_for_user(&order.operation) {
             let settings = self.settings_file.filter(|_| self.world.config.actions.scripts_may_answer);
             let allowed = settings.and_then(SettingsFile::changed);
-            let judged = origin::check(pending.giver, false, allowed, shown.session, self.world.now().wall);
+            let judged = origin::check(pending.caller, false, allowed, shown.session, self.world.now().wall);
             if let Err(why) = judged {
                 return refuse(format!(
                     "a tool of a session can have started what asks for this, which {why}: answer in the menu or popup, or type \

@@ -1,4 +1,4 @@
-//! What concerns the disk, the contacts and the loop alike: the rest of `impl Engine`, one kind of work per file. The
+//! What concerns the disk, the connections and the loop alike: the rest of `impl Engine`, one kind of work per file. The
 //! loop calls these methods, so the engine imports nothing from here.
 
 mod hosts;

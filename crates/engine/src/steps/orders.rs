@@ -9,9 +9,9 @@ use crate::Engine;
 use crate::control::opened::InWindow;
 use crate::control::{self, PendingOrder, origin};
 use crate::ledger::{LockError, LockGuard};
-use crate::parts::orders::{Patience, PostponedOrder, WaitFor};
+use crate::parts::orders::{OrderDeadline, PostponedOrder, WaitFor};
 use crate::parts::settings_file::SettingsFile;
-use pilotlight_core::action::{Trait, is_bridged, may_end_without_asking, offer, unproven};
+use pilotlight_core::action::{ActionFlag, is_bridged, may_end_without_asking, offer, unproven};
 use pilotlight_core::attempts::Attempts;
 use pilotlight_core::fleet::Session;
 use pilotlight_core::order::{Doubt, Operation, Order, Outcome, Report, Which};
@@ -53,7 +53,7 @@ fn refuse(pending: &PendingOrder, why: &str) {
 fn check_turn(order: &Order, session: &Session) -> Result<(), String> {
     let action = order.operation.action();
     // What is sent over a bridge reaches whatever the terminal does now.
-    let must_be_known = action.is(Trait::ForTurn) && action.is(Trait::OverBridge) && is_bridged(session);
+    let must_be_known = action.is(ActionFlag::ForTurn) && action.is(ActionFlag::OverBridge) && is_bridged(session);
     match (&order.turn, &session.observed.facts.root) {
         (None, Some(_)) if must_be_known => Err("no turn was known when this was asked for".into()),
         (Some(meant), Some(now)) if meant != now => {
@@ -115,7 +115,7 @@ async fn forward_order(folder: PathBuf, mut pending: PendingOrder) {
 impl Engine {
     /// Starts an order, lets it wait, or reports why it is refused.
     pub(super) fn handle_order(&mut self, mut pending: PendingOrder) {
-        match self.windows.find(pending.giver, &pending.order.operation) {
+        match self.windows.find(pending.caller, &pending.order.operation) {
             InWindow::No => {}
             InWindow::Unread if origin::answers_for_user(&pending.order.operation) => {
                 return refuse(&pending, "it was answered before anybody can have read it; read it, and answer again");
@@ -128,7 +128,7 @@ impl Engine {
         if let Err(why) = self.check_giver(&pending) {
             return refuse(&pending, &why);
         }
-        self.run_or_postpone(pending, Patience::Full);
+        self.run_or_postpone(pending, OrderDeadline::Full);
     }
 
     /// Checks that an order which answers for the user can be told to be the user's. If a command's cannot, and it
@@ -144,7 +144,7 @@ impl Engine {
         let Ok(key) = self.find_session(&pending.order) else { return Ok(()) };
         let Some(entry) = self.world.fleet.get(&key) else { return Ok(()) };
         let (session, now) = (entry.session(), self.world.now().wall);
-        let judged = origin::check(pending.giver, pending.is_click(), allowed, session, now);
+        let judged = origin::check(pending.caller, pending.is_click(), allowed, session, now);
         let Err(why) = judged else { return Ok(()) };
         let unclear = format!("a tool of the session can have started what asks for this, which {why}");
         const ALLOWS: &str = "`scripts-may-answer` in the settings allows it in sessions that are created later";
@@ -162,7 +162,7 @@ impl Engine {
         Err(format!("{unclear}, so Pilotlight asks you: approve or answer in its menu or popup; {ALLOWS}"))
     }
 
-    fn run_or_postpone(&mut self, pending: PendingOrder, patience: Patience) {
+    fn run_or_postpone(&mut self, pending: PendingOrder, patience: OrderDeadline) {
         let action = pending.order.operation.action();
         if pending.is_abandoned() {
             log::info!(
@@ -191,15 +191,15 @@ impl Engine {
     }
 
     /// Decides what becomes of an order now.
-    fn next_of(&mut self, key: &Key, pending: &PendingOrder, patience: Patience) -> Next {
-        let may_wait = matches!(patience, Patience::Full);
+    fn next_of(&mut self, key: &Key, pending: &PendingOrder, patience: OrderDeadline) -> Next {
+        let may_wait = matches!(patience, OrderDeadline::Full);
         let action = pending.order.operation.action();
         if !self.disk.may_touch(key) {
             return Next::Refuse("its file system does not answer, so what it does now is unknown".into());
         }
         // What only shows something needs no log.
         if action.excludes_others() {
-            if let Some(folder) = self.contacts.folder_of_holder(&self.disk, key) {
+            if let Some(folder) = self.connections.folder_of_holder(&self.disk, key) {
                 return Next::Forward(folder);
             }
             if let Some(until) = self.log_deadline(key, patience) {
@@ -217,17 +217,17 @@ impl Engine {
             return Next::Wait(WaitFor::Probe(key.clone()), until);
         }
         // Also checked here: if the session's folder was recreated in the meantime, `under_way` is lost.
-        if action.excludes_others() && self.contacts.tasks.is_busy(key) {
+        if action.excludes_others() && self.connections.tasks.is_busy(key) {
             return Next::Refuse("something else is still being done with it".into());
         }
-        if !self.contacts.tasks.has_room(action) {
+        if !self.connections.tasks.has_room(action) {
             return Next::Wait(WaitFor::Room(key.clone()), Time(i64::MAX));
         }
         if action.excludes_others() { self.next_with_lock(key, &pending.order, patience) } else { Next::Start(None) }
     }
 
     /// Decides what becomes of an order that needs the session's lock, and nothing else any more.
-    fn next_with_lock(&mut self, key: &Key, order: &Order, patience: Patience) -> Next {
+    fn next_with_lock(&mut self, key: &Key, order: &Order, patience: OrderDeadline) -> Next {
         let action = order.operation.action();
         let guard = match self.disk.page(key).try_lock(action.name()) {
             Ok(guard) => guard,
@@ -247,7 +247,7 @@ impl Engine {
             }
         };
         // Whoever held the lock until now may have changed everything, and may hold the session.
-        if let Some(folder) = self.contacts.folder_of_holder(&self.disk, key) {
+        if let Some(folder) = self.connections.folder_of_holder(&self.disk, key) {
             return Next::Forward(folder);
         }
         let now = self.world.now().wall;
@@ -266,12 +266,12 @@ impl Engine {
     /// outdated.
     fn recheck_offer(&mut self, key: &Key, order: &Order) -> Result<(), String> {
         let action = order.operation.action();
-        if action.is(Trait::EndsOwner) {
+        if action.is(ActionFlag::EndsOwner) {
             // Before a process is signalled, everything is read: it may have opened other sessions as well.
             self.disk.rescan_now(&mut self.world);
             self.take_up_disk_changes();
         } else {
-            if action.is(Trait::Recovery) {
+            if action.is(ActionFlag::Recovery) {
                 // Another process may have opened it in the meantime.
                 self.disk.scan_processes_now(&mut self.world);
             }
@@ -281,7 +281,7 @@ impl Engine {
             }
         }
         self.world.count_shared_owners();
-        self.contacts.find_server(&mut self.world, &self.disk, key);
+        self.connections.find_server(&mut self.world, &self.disk, key);
         let entry = self.world.fleet.get(key).ok_or("this session no longer exists")?;
         let session = entry.session();
         if session.observed.held == Held::Pending {
@@ -290,12 +290,12 @@ impl Engine {
         // Checked before the offer because this refusal says how long to wait.
         self.disk.why_not_resumable(&self.world, key, action, session).map_or(Ok(()), Err)?;
         offer(action, session, entry.verdict.status)?;
-        if action.is(Trait::EndsOwner)
+        if action.is(ActionFlag::EndsOwner)
             && let Some(pid) = unproven(session).filter(|_| !order.agreed.contains(&Doubt::OtherProcess))
         {
             return Err(Refusal::Unproven { pid }.into());
         }
-        if action.is(Trait::EndsOwner) && order.operation != (Operation::End { confirmed: true }) {
+        if action.is(ActionFlag::EndsOwner) && order.operation != (Operation::End { confirmed: true }) {
             may_end_without_asking(session)?;
         }
         if self.session_being_opened(session, action).is_some() {

@@ -51,8 +51,9 @@ impl Engine {
             actions.scripts_may_answer = false;
         }
         self.world.fleet.set_limits(self.world.config.limits);
-        later
-            .extend(self.disk.follow_homes(&mut self.world, |key| self.contacts.tasks.connection_state(key).is_some()));
+        later.extend(
+            self.disk.follow_homes(&mut self.world, |key| self.connections.tasks.connection_state(key).is_some()),
+        );
         self.machines().follow();
         if self.world.config.service != before.service {
             // Each of them may have a service that is to be listened to from now on.

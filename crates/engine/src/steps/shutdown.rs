@@ -14,7 +14,7 @@ impl Engine {
             let row = &self.world.fleet.get(key)?.row;
             Some(EndedSession { id: key.id.as_ref().into(), name: format!("{} ({})", row.label, row.status.name()) })
         };
-        self.contacts.tasks.ending_with_us().filter_map(ended).collect()
+        self.connections.tasks.ending_with_us().filter_map(ended).collect()
     }
 
     /// At the first Ctrl-C, names the sessions that would end with us. Returns false if there are none, or they were

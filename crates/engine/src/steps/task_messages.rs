@@ -6,7 +6,7 @@ use crate::parts::tasks::{Continuation, OrderResult, OrderTask, TaskId, TaskMess
 use pilotlight_agents::channel::connection_event::{ConnectionEvent, ConnectionEventKind};
 use pilotlight_agents::channel::failure::FailureKind;
 use pilotlight_agents::channel::fault::Fault;
-use pilotlight_core::action::{Action, ServerState, Trait};
+use pilotlight_core::action::{Action, ActionFlag, ServerState};
 use pilotlight_core::order::{Operation, Outcome, Report, Step};
 use pilotlight_core::session::Key;
 use pilotlight_system::log::{self, private};
@@ -20,21 +20,21 @@ impl Engine {
                 let _ = answer.send(self.may_send(task)); // the task may have ended
             }
             TaskMessage::Receives(task) => {
-                if let Some(task) = self.contacts.tasks.get(task).cloned() {
-                    self.contacts.note_receiving(&mut self.world, &task.key);
+                if let Some(task) = self.connections.tasks.get(task).cloned() {
+                    self.connections.note_receiving(&mut self.world, &task.key);
                 }
             }
             TaskMessage::End(task, result) => self.task_ended(task, &result),
             TaskMessage::Connection(event) => {
-                if let Some(event) = self.contacts.tasks.buffer_early(event) {
+                if let Some(event) = self.connections.tasks.buffer_early(event) {
                     self.handle_connection_event(event);
                 }
             }
             TaskMessage::ServiceReports(source, report) => {
-                self.contacts.service_reports(&mut self.world, &mut self.disk, source, &report);
+                self.connections.service_reports(&mut self.world, &mut self.disk, source, &report);
             }
-            TaskMessage::Probed(probed) => self.contacts.apply_probes(&mut self.world, probed),
-            TaskMessage::Heard(key, look, word) => self.contacts.looks.answered(&key, look, word),
+            TaskMessage::Probed(probed) => self.connections.apply_probes(&mut self.world, probed),
+            TaskMessage::StreamProbed(key, probe, word) => self.connections.stream_probes.answered(&key, probe, word),
         }
     }
 
@@ -44,9 +44,9 @@ impl Engine {
             Report::Step(step, _) => Some(*step),
             Report::Request(_) | Report::Question(_) | Report::End(_) => None,
         };
-        self.contacts.tasks.report(task, report);
+        self.connections.tasks.report(task, report);
         let now = self.world.now().wall;
-        let Some(task) = self.contacts.tasks.get(task).cloned() else { return };
+        let Some(task) = self.connections.tasks.get(task).cloned() else { return };
         let Some(session) = self.world.fleet.session(&task.key) else { return };
         let attempts = &mut session.control.attempts;
         match step {
@@ -61,13 +61,13 @@ impl Engine {
 
     /// Keeps what a task leaves behind, and notes in its session how it ended.
     fn task_ended(&mut self, id: TaskId, result: &OrderResult) {
-        let Some(task) = self.contacts.tasks.get(id).cloned() else { return };
+        let Some(task) = self.connections.tasks.get(id).cloned() else { return };
         let (key, action, now) = (task.key.clone(), task.action(), self.world.now().wall);
         let faults = result.as_ref().map_or_else(|failure| &*failure.faults, |_| &[]);
         self.warn_of_faults(faults);
         let healthy = if result.is_ok() { task.contacted() } else { Vec::new() };
-        healthy.iter().for_each(|place| self.contacts.tasks.warned.succeeded(*place));
-        if let Some(session) = self.world.fleet.session(&key).filter(|_| action.is(Trait::LeavesMarks)) {
+        healthy.iter().for_each(|place| self.connections.tasks.warned.succeeded(*place));
+        if let Some(session) = self.world.fleet.session(&key).filter(|_| action.is(ActionFlag::LeavesMarks)) {
             session.control.attempts.note_end(&session.observed.facts.marks, now);
             self.save_attempts(&task);
         }
@@ -80,15 +80,15 @@ impl Engine {
         let is_approval_by_command = task.pending.is_by_command() && matches!(task.operation(), Operation::Approve(_));
         // What it holds ends here: the session's lock above all.
         drop(task);
-        let Some((outcome, early)) = self.contacts.tasks.finish(id, result) else { return };
+        let Some((outcome, early)) = self.connections.tasks.finish(id, result) else { return };
         let continuation = result.as_ref().map_or(Continuation::None, |done| done.continuation);
-        let is_attached = self.contacts.tasks.connection_state(&key).is_some();
+        let is_attached = self.connections.tasks.connection_state(&key).is_some();
         if let Some(session) = self.world.fleet.session(&key) {
             session.control.outcome = Some((now, outcome.words().into()));
             if matches!((&outcome, action), (Outcome::Done(_), Action::Stop)) {
-                session.vitals.stopped = Some(now);
+                session.liveness.stopped = Some(now);
             }
-            if action.is(Trait::Counted) {
+            if action.is(ActionFlag::Counted) {
                 session.control.pending_continue =
                     (continuation == Continuation::Waiting).then_some(session.observed.facts.marks);
             }
@@ -98,14 +98,14 @@ impl Engine {
             // Only if it is known that nothing was sent. What may have been sent is looked for in the log instead.
             let is_known =
                 matches!(outcome, Outcome::Done(_) | Outcome::Failed(_)) && continuation != Continuation::Sent;
-            let is_undone = is_known && action.is(Trait::Counted) && is_attached;
+            let is_undone = is_known && action.is(ActionFlag::Counted) && is_attached;
             let is_approved = is_approval_by_command && may_be_done;
             let marks = Marks {
                 attached: (is_attached && !session.control.server.is_attached()).then_some(now),
                 left_undone: cut_off.filter(|_| is_undone),
                 approved: is_approved.then_some(now),
                 // Whoever ended it knows in what state it is.
-                seen: (action.is(Trait::EndsOwner) && matches!(outcome, Outcome::Done(_))).then_some(now),
+                seen: (action.is(ActionFlag::EndsOwner) && matches!(outcome, Outcome::Done(_))).then_some(now),
                 ..Marks::default()
             };
             if let Some(refusal) = faults.iter().find(|fault| fault.refuses_us()) {
@@ -132,7 +132,7 @@ impl Engine {
     /// Handles an event of a kept connection.
     pub(super) fn handle_connection_event(&mut self, event: ConnectionEvent) {
         // Events of a connection that has been replaced say nothing about the one that is kept.
-        let Some(key) = self.contacts.tasks.session_of(event.generation) else { return };
+        let Some(key) = self.connections.tasks.session_of(event.generation) else { return };
         let active = match event.kind {
             ConnectionEventKind::Idle => Some(false),
             ConnectionEventKind::Active(active) => Some(active),
@@ -140,19 +140,19 @@ impl Engine {
             ConnectionEventKind::Approves(all) => {
                 let now = self.world.now().wall;
                 if let Some(session) = self.world.fleet.session(&key) {
-                    session.vitals.approves_all = Some((all, now));
+                    session.liveness.approves_all = Some((all, now));
                 }
                 return self.world.judge(&key);
             }
             ConnectionEventKind::Asks(questions) => {
                 if let Some(session) = self.world.fleet.session(&key) {
-                    session.vitals.questions = questions;
+                    session.liveness.questions = questions;
                 }
                 return self.world.judge(&key);
             }
             ConnectionEventKind::Lost(fault) => {
                 self.warn_of_faults(std::slice::from_ref(&fault));
-                self.contacts.tasks.drop_connection(&key);
+                self.connections.tasks.drop_connection(&key);
                 let now = self.world.now().wall;
                 self.world.update_control(&key, |control| {
                     control.outcome = Some((now, format!("the connection to its server was lost: {fault}").into()));
@@ -160,28 +160,28 @@ impl Engine {
                 return self.connection_changed(&key);
             }
         };
-        self.contacts.tasks.note_activity_report(&key, self.world.now().awake);
-        if let Some(place) = self.contacts.tasks.server_of(&key) {
-            self.contacts.tasks.warned.succeeded(place);
+        self.connections.tasks.note_activity_report(&key, self.world.now().awake);
+        if let Some(place) = self.connections.tasks.server_of(&key) {
+            self.connections.tasks.warned.succeeded(place);
         }
         if let Some(session) = self.world.fleet.session(&key) {
-            session.vitals.has_active_work = active;
+            session.liveness.has_active_work = active;
         }
         self.world.judge(&key);
     }
 
     /// Updates a session after its connection was made or closed.
     pub(super) fn connection_changed(&mut self, key: &Key) {
-        if self.contacts.tasks.connection_state(key).is_none()
+        if self.connections.tasks.connection_state(key).is_none()
             && let Some(session) = self.world.fleet.session(key)
         {
-            session.vitals.has_active_work = None;
-            session.vitals.questions.clear();
+            session.liveness.has_active_work = None;
+            session.liveness.questions.clear();
             if session.control.server.is_attached() {
                 session.control.server = ServerState::Unknown;
             }
         }
-        self.contacts.find_server(&mut self.world, &self.disk, key);
+        self.connections.find_server(&mut self.world, &self.disk, key);
         self.world.changes.redraw = true;
         self.disk.read_session(&mut self.world, key);
         self.take_up_disk_changes();
@@ -192,7 +192,7 @@ impl Engine {
         let now = self.world.now().awake;
         for fault in faults {
             let place = fault.place().filter(|_| fault.affects_whole_server());
-            if place.is_none_or(|place| self.contacts.tasks.warned.failed(place, now)) {
+            if place.is_none_or(|place| self.connections.tasks.warned.failed(place, now)) {
                 log::warn!("a server failed: {}", private(&fault));
             }
         }

@@ -24,9 +24,9 @@ impl Engine {
             rescan,
             self.disk.wake_at(self.world.now().awake),
             view.redraw_at(),
-            self.contacts.server_searches.retry_at(),
-            self.contacts.looks.wake_at(),
-            self.world.fleet.look_at(),
+            self.connections.server_searches.retry_at(),
+            self.connections.stream_probes.wake_at(),
+            self.world.fleet.probe_at(),
             self.outboxes.wake_at(),
             self.hosts.wake_at(),
         ];
@@ -51,7 +51,7 @@ impl Engine {
         let now = self.world.now();
         self.machines().look_after();
         let changed = self.world.fleet.advance(now);
-        for key in self.contacts.server_searches.due(now.awake) {
+        for key in self.connections.server_searches.due(now.awake) {
             self.disk.agenda.push_urgent(key);
         }
         self.disk.run_due_timers(&mut self.world);
@@ -61,7 +61,7 @@ impl Engine {
             self.disk.drop_future_marks(&mut self.world);
             self.disk.rescan(&self.world);
             self.hosts.check(&self.world.fleet, now.awake);
-            self.contacts.look_again_at_silences(&mut self.world, &self.disk, view.asks_servers());
+            self.connections.probe_silences_again(&mut self.world, &self.disk, view.asks_servers());
             self.world.changes.redraw = true;
         }
         self.world.changes.redraw |= view.redraw_at().is_some_and(|at| at <= now.awake);

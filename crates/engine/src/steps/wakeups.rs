@@ -1,6 +1,6 @@
 //! Waits for what wakes the loop, and hands it to the step that handles it.
 
-use crate::contacts::next_news;
+use crate::connections::next_news;
 use crate::control::Command;
 use crate::wakeup::{Wakeup, WakeupSources};
 use crate::{Engine, View};
@@ -23,9 +23,9 @@ impl Engine {
             biased;
             signal = sources.signals.next() => Wakeup::Signal(signal),
             // Before file events: what we are about to do must be known before its traces appear on disk.
-            Some(message) = self.contacts.tasks.next_message() => Wakeup::Task(message),
-            news = next_news(&mut self.contacts.bridges, &self.world.clock) => Wakeup::Bridge(news),
-            news = self.hosts.next_news() => news.map_or(Wakeup::Timer, Wakeup::News),
+            Some(message) = self.connections.tasks.next_message() => Wakeup::Task(message),
+            news = next_news(&mut self.connections.bridges, &self.world.clock) => Wakeup::Bridge(news),
+            news = self.hosts.next_news() => news.map_or(Wakeup::Timer, Wakeup::HostEvent),
             hints = self.disk.watcher.changed(is_busy) => Wakeup::Disk(hints),
             () = self.disk.file_systems.answered() => Wakeup::FileSystem,
             pid = self.disk.owners.next_exit() => Wakeup::Exit(pid),
@@ -47,8 +47,8 @@ impl Engine {
         match wakeup {
             Wakeup::Signal(signal) => return self.handle_signal(signal, view),
             Wakeup::Task(message) => self.handle_task_message(message),
-            Wakeup::Bridge(news) => self.contacts.take_bridge_news(&mut self.world, &news),
-            Wakeup::News(news) => self.machines().take_news(news),
+            Wakeup::Bridge(news) => self.connections.take_bridge_news(&mut self.world, &news),
+            Wakeup::HostEvent(news) => self.machines().take_news(news),
             Wakeup::FileSystem => {}
             Wakeup::Disk(hints) => self.disk.handle_file_events(&mut self.world, hints),
             Wakeup::Command(Command::Quit) => return ControlFlow::Break(()),
@@ -70,7 +70,7 @@ impl Engine {
             Wakeup::Command(Command::Act(order)) => self.handle_order(order),
             Wakeup::Command(Command::ReportSessions(reply)) => self.begin_report(reply),
             Wakeup::Command(Command::RestartBridgeListener(reply)) => {
-                self.contacts.restart_bridge_listener(&mut self.world);
+                self.connections.restart_bridge_listener(&mut self.world);
                 let _ = reply.send(());
             }
             Wakeup::Command(Command::Seen(keys)) => {
@@ -85,8 +85,8 @@ impl Engine {
                 self.disk.mark_seen(&mut self.world, &keys);
             }
             Wakeup::Command(Command::SeenAll) => {
-                let far: Vec<_> = self.world.fleet.shown().map(|shown| shown.key.clone()).collect();
-                self.machines().mark_seen(&far);
+                let remote: Vec<_> = self.world.fleet.shown().map(|shown| shown.key.clone()).collect();
+                self.machines().mark_seen(&remote);
                 let keys: Vec<_> = self.world.fleet.keys().collect();
                 self.disk.mark_seen(&mut self.world, &keys);
             }

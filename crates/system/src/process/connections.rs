@@ -3,7 +3,7 @@
 //! Copilot keeps the connection to its model in the process that owns the session, and writes an answer to the log only
 //! when it is whole. Meanwhile only the kernel knows, for any other process, whether the answer arrives.
 
-use pilotlight_core::reception::Sockets;
+use pilotlight_core::stream_probe::Sockets;
 use std::io;
 
 /// What a process has open right now. Half a millisecond on Linux with 1,000 sockets on the machine.
@@ -16,7 +16,7 @@ use std::io;
 pub fn connections(pid: u32) -> io::Result<Sockets> {
     use super::diag::{CONNECTED, LISTENING, Socket, State, sockets};
     use super::files::socket_inodes;
-    use pilotlight_core::reception::{Connection, Phase};
+    use pilotlight_core::stream_probe::{Connection, Phase};
     use std::collections::HashSet;
 
     let namespace = |pid: &str| std::fs::read_link(format!("/proc/{pid}/ns/net"));
@@ -65,7 +65,7 @@ pub fn connections(_: u32) -> io::Result<Sockets> {
 #[cfg(target_os = "linux")]
 mod tests {
     use super::*;
-    use pilotlight_core::reception::Phase;
+    use pilotlight_core::stream_probe::Phase;
     use std::io::{Read, Write};
     use std::net::{TcpListener, TcpStream};
 

@@ -3,15 +3,15 @@
 #![allow(clippy::disallowed_methods, reason = "`/proc` holds no pipes")]
 
 use super::ancestry::ancestors;
-use super::reading::Kin;
+use super::reading::ProcessInfo;
 use pilotlight_core::time::Time;
 
 /// The process, its parent and so on, nearest first, as far as they can be read. Empty if there is no such process.
 /// `now` is the wall clock.
-pub fn lineage(pid: u32, now: Time) -> Vec<Kin> {
+pub fn lineage(pid: u32, now: Time) -> Vec<ProcessInfo> {
     let mut line = vec![pid];
     line.extend(ancestors(pid));
-    line.into_iter().map_while(|pid| super::linux::kin(pid, now)).collect()
+    line.into_iter().map_while(|pid| super::linux::process(pid, now)).collect()
 }
 
 /// The path of a process's control group, whose names are systemd's slices and units. `None` without systemd.

@@ -24,7 +24,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::cpu::{CpuSample, Key, Usage};
 use super::files::without_deleted;
-use super::reading::{Birth, Family, Kin, Reading};
+use super::reading::{Birth, Family, ProcessInfo, Reading};
 use super::scripts::with_real_scripts;
 use pilotlight_core::time::{Span, Time};
 
@@ -187,10 +187,10 @@ pub fn variables(pid: u32, names: &[&str]) -> Option<Vec<(OsString, OsString)>> 
 }
 
 /// A process as one of another's ancestors; `now` is the wall clock.
-pub(super) fn kin(pid: u32, now: Time) -> Option<Kin> {
+pub(super) fn process(pid: u32, now: Time) -> Option<ProcessInfo> {
     let stat = Stat::read(pid).ok()?;
     let name = fs::read(format!("/proc/{pid}/comm")).ok()?;
-    Some(Kin {
+    Some(ProcessInfo {
         pid,
         parent: stat.parent,
         at: now - (since_boot() - stat.started()),

@@ -46,7 +46,8 @@ fn has_unix(table: &str) -> bool {
 /// Whether the kernel's tables list both ends of a connection to one of these ports.
 fn has_both_ends(tables: &str, ports: &HashSet<u16>) -> bool {
     let connections: HashSet<(End, End)> = tables.lines().filter_map(connection).collect();
-    let is_within = |(near, far): &(End, End)| near.0 == far.0 || connections.contains(&(far.clone(), near.clone()));
+    let is_within =
+        |(near, remote): &(End, End)| near.0 == remote.0 || connections.contains(&(remote.clone(), near.clone()));
     connections.iter().any(|ends| ports.contains(&ends.0.1) && is_within(ends))
 }
 
@@ -104,11 +105,11 @@ mod tests {
         let ssh = HashSet::from([22]);
         assert!(!has_both_ends(TABLES, &ssh), "from another machine");
         let near = "   2: 0100007F:9C40 0100007F:0016 01 0 0 0 1000 0 3\n";
-        let far = "   3: 0100007F:0016 0100007F:9C40 01 0 0 0 0 0 4\n";
+        let remote = "   3: 0100007F:0016 0100007F:9C40 01 0 0 0 0 0 4\n";
         let mapped =
             "   3: 0000000000000000FFFF00000100007F:0016 0000000000000000FFFF00000100007F:9C40 01 0 0 0 0 0 4\n";
         let closed = "   3: 0100007F:0016 0100007F:9C40 06 0 0 0 0 0 4\n";
-        assert!(has_both_ends(&[TABLES, near, far].concat(), &ssh));
+        assert!(has_both_ends(&[TABLES, near, remote].concat(), &ssh));
         assert!(has_both_ends(&[TABLES, near, mapped].concat(), &ssh), "over a socket of IPv6");
         assert!(!has_both_ends(&[TABLES, near, closed].concat(), &ssh), "it is over");
         let left = "   3: 0100007F:0016 0100007F:9C40 08 0 0 0 0 0 4\n";
@@ -116,7 +117,7 @@ mod tests {
         let unix = "Num       RefCount Protocol Flags    Type St Inode Path\n\
                     0000000000000000: 00000003 00000000 00000000 0001 ST 4711 /run/ssh-unix-local/socket\n";
         assert!(has_unix(&unix.replace("ST", "03")) && !has_unix(&unix.replace("ST", "01")), "connected, or listening");
-        assert!(!has_both_ends(&[TABLES, near, far].concat(), &HashSet::from([5432])), "it is no ssh");
+        assert!(!has_both_ends(&[TABLES, near, remote].concat(), &HashSet::from([5432])), "it is no ssh");
         assert_eq!(
             ["Port 2222", "\tport=2022", "ListenAddress [::]:22022", "#Port 1", "PermitRootLogin no"].map(port_of),
             [Some(2222), Some(2022), Some(22022), None, None]

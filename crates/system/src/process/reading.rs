@@ -47,7 +47,7 @@ pub struct Birth {
 /// A process, as one of those that another descends from.
 #[cfg(target_os = "linux")]
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Kin {
+pub struct ProcessInfo {
     /// Its id.
     pub pid: u32,
     /// The id of its parent. 0 if that is outside of our PID namespace, or it has none.

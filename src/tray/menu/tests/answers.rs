@@ -97,8 +97,8 @@ fn pose(world: &mut World, name: &str, request: &str, question: &str, choices: &
     let question = Question { id: None, text: question.into(), choices: Vec::new() };
     let (_, session, _) = world.sessions.iter_mut().find(|(key, ..)| &*key.id == name).unwrap();
     session.control.server = ServerState::Attached;
-    session.vitals.has_active_work = Some(true);
-    session.vitals.questions = vec![Asking { question, since: Time(0), form: Ok(form) }];
+    session.liveness.has_active_work = Some(true);
+    session.liveness.questions = vec![Asking { question, since: Time(0), form: Ok(form) }];
     mark
 }
 
@@ -123,7 +123,7 @@ fn a_choice_answers_only_the_question_that_it_was_shown_with() {
     assert!(!world.after(Span::seconds(1)).unwrap().has_shape_of(&first));
     assert_eq!(world.effect("a", choice(mark, 1)), None);
     assert_eq!(world.effect("a", choice(other, 1)).cloned(), reply("r2", other, 1));
-    world.sessions[0].1.vitals.questions.clear();
+    world.sessions[0].1.liveness.questions.clear();
     world.after(Span::seconds(5)).unwrap();
     assert_eq!(world.effect("a", choice(other, 1)), None);
 }

@@ -179,19 +179,19 @@ fn check_menu(sessions: &[Session], capacity: usize) -> Result<(), TestCaseError
     prop_assert!(view.items.iter().filter(is_remedy).count() <= REMEDIES_MAX);
 
     // Header, tooltip, icon and rows agree.
-    let glance = Glance::of(all.iter());
+    let summary = Summary::of(all.iter());
     let header = text(&view.items[0]);
-    let counts = glance.counts();
-    if glance.need_you > 0 {
+    let counts = summary.counts();
+    if summary.need_you > 0 {
         // The first session that needs the user follows, in both.
         let start = format!("{} · ", counts[0]);
         prop_assert!(header.starts_with(&start) && view.tooltip.starts_with(&start), "{header}; {}", view.tooltip);
         prop_assert!(view.tooltip.ends_with(&counts[1..].join(" · ")), "{}", view.tooltip);
     } else {
-        prop_assert_eq!((&header, &view.tooltip), (&capital(&glance.to_string()), &glance.to_string()));
+        prop_assert_eq!((&header, &view.tooltip), (&capital(&summary.to_string()), &summary.to_string()));
     }
     let needed = matches!(view.icon.state, State::NeedsYou | State::Trouble);
-    prop_assert_eq!((view.icon.state, needed), (glance.state, glance.need_you > 0));
+    prop_assert_eq!((view.icon.state, needed), (summary.state, summary.need_you > 0));
     let rows = rows(&view.items);
     let open = |row: &&Row| row.status != Status::Ended;
     let shown: Vec<_> = rows.iter().map(|item| row_of(item)).filter(open).collect();
@@ -224,7 +224,10 @@ fn check_menu(sessions: &[Session], capacity: usize) -> Result<(), TestCaseError
         prop_assert!(!matches!(order.operation, Operation::Approve(_) | Operation::Answer(_)), "{order:?}");
         let needs_remedy =
             matches!(row.status, Status::PermissionLost | Status::Crashed | Status::Stuck) || row.ended_denied();
-        prop_assert!(needs_remedy && !matches!(row.gist, Gist::Silent { runs_long: true, .. }), "{row:?}");
+        prop_assert!(
+            needs_remedy && !matches!(row.short_reason, ShortReason::Silent { runs_long: true, .. }),
+            "{row:?}"
+        );
     }
     Ok(())
 }

@@ -4,8 +4,8 @@ use super::*;
 use crate::tray::view::Reviewed;
 use pilotlight_core::action::Which;
 use pilotlight_core::agent::Agent;
-use pilotlight_core::far::{Account, Clocks, read};
-use pilotlight_core::session::far::Host;
+use pilotlight_core::remote::{Clocks, SessionReport, read};
+use pilotlight_core::session::remote::Host;
 use pilotlight_engine::Trouble;
 
 /// Adds a session of devbox that asks to run this.
@@ -15,11 +15,11 @@ fn add_far(world: &mut World, command: &str) -> Key {
     there.ask("api", 7, command);
     let (_, session, _) = there.sessions.pop().unwrap();
     let row = session.row(world.now, &Limits::default()).0;
-    let account = Account::of(&session, &row, (&row.name, &row.label), world.now);
+    let report = SessionReport::of(&session, &row, (&row.name, &row.label), world.now);
     let (host, clocks) =
         (Host { name: "devbox".into(), has_terminal: true }, Clocks { now: world.now, ..Clocks::default() });
-    let session = read(&host, account, &clocks, Agent::reported).unwrap();
-    let (key, row) = (Key::far("devbox", "api"), session.row(world.now, &Limits::default()).0);
+    let session = read(&host, report, &clocks, Agent::reported).unwrap();
+    let (key, row) = (Key::remote("devbox", "api"), session.row(world.now, &Limits::default()).0);
     world.sessions.push((key.clone(), session, row));
     key
 }

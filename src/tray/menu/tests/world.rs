@@ -56,8 +56,8 @@ impl World {
         let now = self.now.wall;
         let row = self.row(name);
         let because = Because::from(&*format!("is {status}"));
-        let gist = Gist::of(&because);
-        *row = Row { status, since: now, last_progress: Some(now), because, gist, ..row.clone() };
+        let short_reason = ShortReason::of(&because);
+        *row = Row { status, since: now, last_progress: Some(now), because, short_reason, ..row.clone() };
     }
 
     pub(super) fn after(&mut self, span: Span) -> Option<Arc<MenuView>> {

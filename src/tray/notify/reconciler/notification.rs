@@ -3,7 +3,7 @@
 use crate::tray::icon;
 use crate::tray::notify::server::{Notification, Server};
 use crate::tray::notify::text::{TITLE_MAX, body};
-use pilotlight_core::action::{Action, Trait};
+use pilotlight_core::action::{Action, ActionFlag};
 use pilotlight_core::alert::{Button, Cause, Popup};
 use pilotlight_core::text::plain;
 
@@ -20,7 +20,7 @@ pub(super) fn notification(popup: &Popup, buttons: &[Button], server: &Server, r
     // button, which is of use only where no other opens anything.
     let opens = |button: &Button| match button {
         Button::Details | Button::Review | Button::Act(Action::Answer) => true,
-        Button::Act(action) => action.is(Trait::OnlyShows),
+        Button::Act(action) => action.is(ActionFlag::OnlyShows),
         Button::Choice(_) | Button::SendOn | Button::Mute => false,
     };
     let has_opener = buttons.iter().any(opens);

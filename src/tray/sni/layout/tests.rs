@@ -4,9 +4,9 @@ use super::*;
 use crate::tray::icon::badge;
 use crate::tray::sni::readers::Sign;
 use crate::tray::view::{COLUMNS, Effect, ItemId, Kind, Lead, RowName, Text};
-use pilotlight_core::gist::Gist;
 use pilotlight_core::order::{Operation, Order};
 use pilotlight_core::session::{Key, SourceId};
+use pilotlight_core::short_reason::ShortReason;
 use pilotlight_core::time::Moment;
 use pilotlight_core::time::{Span, Time};
 use pilotlight_core::verdict::Status;
@@ -219,7 +219,7 @@ fn text_cannot_be_clicked_and_an_underscore_is_no_mnemonic() {
 /// Nothing is sent when an age changes until the menu is about to be shown.
 #[test]
 fn ages_are_worded_on_demand() {
-    let done = Gist::Ago("done".into(), NOW.now.wall);
+    let done = ShortReason::Ago("done".into(), NOW.now.wall);
     let aged = || {
         let (lead, name) =
             (Lead { status: Status::Idle, unseen: false }, RowName { whole: "a_b".into(), ..RowName::default() });
@@ -245,7 +245,7 @@ fn a_row_has_the_picture_of_its_status() {
     let with = |status| {
         let id = ItemId::of(&Key::new(SourceId::default(), "a"), Kind::Row);
         let name = RowName { whole: "a".into(), ..RowName::default() };
-        let text = Text::row(Lead { status, unseen: false }, name, Gist::of("b"), &LastProgress::default());
+        let text = Text::row(Lead { status, unseen: false }, name, ShortReason::of("b"), &LastProgress::default());
         Item::Submenu { id, text, picture: Some(status), items: Vec::new() }
     };
     let (mut layout, mut changes) = (Layout::default(), Changes::default());
@@ -261,7 +261,7 @@ fn case_210_a_row_has_its_picture_or_its_mark_and_all_columns_either_way() {
     let key = Key::new(SourceId::default(), "a");
     let lead = Lead { status: Status::Working, unseen: true };
     let name = RowName { whole: "n".repeat(99), ..RowName::default() };
-    let text = Text::row(lead, name, Gist::of("cargo test"), &LastProgress::default());
+    let text = Text::row(lead, name, ShortReason::of("cargo test"), &LastProgress::default());
     let row = Item::Submenu { id: ItemId::of(&key, Kind::Row), text, picture: Some(lead.status), items: Vec::new() };
     let mut layout = Layout::default();
     layout.rebuild(&[row], NOW, &mut Changes::default());
@@ -285,9 +285,9 @@ fn a_screen_reader_gets_the_status_in_words() {
         layout.rebuild(&[item], NOW, &mut Changes::default());
         layout.properties(&[], &[], NOW)[0].1["accessible-desc"].clone()
     };
-    let row = |status, unseen, name: &str, gist| {
+    let row = |status, unseen, name: &str, short_reason| {
         let name = RowName { whole: name.into(), ..RowName::default() };
-        Text::row(Lead { status, unseen }, name, Gist::of(gist), &LastProgress::default())
+        Text::row(Lead { status, unseen }, name, ShortReason::of(short_reason), &LastProgress::default())
     };
     let asks = row(Status::NeedsPermission, false, "a_b · c", "ls");
     assert_eq!(description(asks), "needs permission: a_b · c — ls".into());

@@ -1,6 +1,6 @@
 use super::*;
+use crate::channel::action_context::{Permit, Reports};
 use crate::channel::failure::FailureKind;
-use crate::channel::site::{Permit, Reports};
 use crate::codex::fake::{self, Daemon, Plays};
 use pilotlight_core::order::Report;
 use std::path::PathBuf;
@@ -12,8 +12,8 @@ use tokio::sync::{mpsc, watch};
 struct Stage {
     _home: TempDir,
     daemon: Daemon,
-    door: Door,
-    site: Site,
+    socket: DaemonSocket,
+    context: ActionContext,
     log_view: watch::Sender<LogView>,
     shown: Arc<Mutex<Vec<String>>>,
 }
@@ -40,7 +40,7 @@ impl Stage {
     fn new(plays: Plays) -> Self {
         let home = fake::home(std::process::id());
         let daemon = Daemon::listen(home.path(), plays);
-        let door = Door::of(home.path(), std::process::id(), vec!["t1".into()]).unwrap();
+        let socket = DaemonSocket::of(home.path(), std::process::id(), vec!["t1".into()]).unwrap();
         let (ask, mut questions) = mpsc::unbounded_channel::<tokio::sync::oneshot::Sender<Result<(), String>>>();
         tokio::spawn(async move {
             while let Some(answer) = questions.recv().await {
@@ -55,21 +55,21 @@ impl Stage {
                 texts.lock().unwrap().push(request.text);
             }
         });
-        let site = Site {
+        let context = ActionContext {
             id: "t1".into(),
             cwd: Some(PathBuf::from("/p")),
             owned: true,
             log_view: seen,
-            finding: None,
+            probe_result: None,
             drawn_by: None,
             permit: Permit::from(ask),
             reports,
         };
-        Self { _home: home, daemon, door, site, log_view, shown }
+        Self { _home: home, daemon, socket, context, log_view, shown }
     }
 
     async fn answer(&self, which: Which, approve: bool) -> Result<String, Failure> {
-        self.door.answer(&self.site, &which, approve).await
+        self.socket.answer(&self.context, &which, approve).await
     }
 
     fn shown(&self) -> Vec<String> {
@@ -90,7 +90,7 @@ async fn case_266_one_request_is_looked_at_approved_and_denied_and_the_thread_le
     for (approve, decision, status) in [(true, "accept", "inProgress"), (false, "decline", "declined")] {
         let then = vec![resolved(7), item("call_1", status)];
         let mut stage = Stage::new(plays(vec![approval(7, "call_1", "touch x")], then));
-        let open = stage.door.requests(&stage.site).await.unwrap();
+        let open = stage.socket.requests(&stage.context).await.unwrap();
         assert_eq!((open.len(), &*open[0].id, open[0].decisive().as_deref()), (1, "call_1", Some("touch x")));
         let joins = ["initialize", "initialized", "thread/read", "thread/resume"];
         assert_eq!(stage.daemon.heard(), [&joins[..], &["thread/unsubscribe"]].concat(), "left open, and left");
@@ -160,7 +160,7 @@ async fn case_267_what_speaks_another_language_is_refused() {
 #[tokio::test]
 async fn case_268_a_turn_is_stopped_by_its_name_and_the_log_says_that_it_ended() {
     let mut stage = Stage::new(Plays::default());
-    let failure = stage.door.stop(&stage.site).await.unwrap_err();
+    let failure = stage.socket.stop(&stage.context).await.unwrap_err();
     assert!(failure.to_string().contains("its own turn is over"), "{failure}");
     assert!(!stage.daemon.heard().contains(&"turn/interrupt".to_owned()));
     stage.log_view.send_modify(|log_view| (log_view.turn_open, log_view.root) = (true, Some("u1".into())));
@@ -169,6 +169,6 @@ async fn case_268_a_turn_is_stopped_by_its_name_and_the_log_says_that_it_ended()
         while stage.daemon.heard.recv().await.unwrap() != "turn/interrupt" {}
         log_view.send_modify(|log_view| log_view.turn_open = false);
     };
-    let (stopped, ()) = tokio::join!(stage.door.stop(&stage.site), ends);
+    let (stopped, ()) = tokio::join!(stage.socket.stop(&stage.context), ends);
     assert_eq!(stopped.unwrap(), "stopped");
 }

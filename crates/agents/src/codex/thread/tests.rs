@@ -13,7 +13,7 @@ use pilotlight_core::owner::Doubt;
 use pilotlight_core::owner::Held;
 use pilotlight_core::session::Session;
 use pilotlight_core::time::Moment;
-use pilotlight_core::verdict::{Answer, Status, Told, Vitals, judge};
+use pilotlight_core::verdict::{Answer, Liveness, Observations, Status, judge};
 use pilotlight_core::words::reason::Reason;
 use pilotlight_system::clock::Clock;
 use pilotlight_system::process::testing::{alone, copy, make_pipe, wait_until};
@@ -123,8 +123,14 @@ impl Stage {
     fn status(&mut self) -> (Status, String) {
         self.refresh().unwrap();
         let (observed, now) = (&self.observed, Clock::start().now());
-        let verdict =
-            judge(Told::by_log(&observed.facts), &observed.owner, &Vitals::default(), None, now, &self.limits);
+        let verdict = judge(
+            Observations::by_log(&observed.facts),
+            &observed.owner,
+            &Liveness::default(),
+            None,
+            now,
+            &self.limits,
+        );
         (verdict.status, verdict.because.to_string())
     }
 
@@ -521,8 +527,8 @@ fn case_327_what_the_daemon_confirms_keeps_the_command_of_the_log() {
     stage.refresh().unwrap();
     let (facts, now) = (&stage.observed.facts, Clock::start().now());
     let answer = Answer { progress: facts.progress.unwrap().wall, active: true, requests: 1 };
-    let vitals = Vitals { answer: Some(answer), ..Vitals::default() };
-    let verdict = judge(Told::by_log(facts), &stage.observed.owner, &vitals, None, now, &stage.limits);
+    let liveness = Liveness { answer: Some(answer), ..Liveness::default() };
+    let verdict = judge(Observations::by_log(facts), &stage.observed.owner, &liveness, None, now, &stage.limits);
     let Reason::AsksPermission { text, .. } = &verdict.because.reason else { panic!("{}", verdict.because) };
     assert_eq!(text.as_deref(), Some("touch x"));
 }

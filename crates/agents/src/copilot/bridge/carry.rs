@@ -4,11 +4,11 @@
 use super::known::BridgeState;
 use super::socket::{Bridge, Reply};
 use super::wire::Order;
+use crate::channel::action_context::{ActionContext, EFFECT_TIMEOUT, LogView};
 use crate::channel::answering::{begin_answer, choose};
 use crate::channel::failure::{Failure, FailureKind};
 use crate::channel::order::Prompt;
 use crate::channel::request::Request;
-use crate::channel::site::{EFFECT_TIMEOUT, LogView, Site};
 use crate::channel::{self, Channel, Listener, open_request};
 use crate::copilot::server::listening::listen;
 use crate::copilot::server::recover::drawn::{DRAWN_WITHIN, still_drawing};
@@ -16,7 +16,7 @@ use crate::copilot::server::reply::{Ready, STILL_OPEN, form_of, ready};
 use async_trait::async_trait;
 use pilotlight_core::form::Kind;
 use pilotlight_core::order::{self, LOG_DIFFERS, Step, Which};
-use pilotlight_core::reception::Word;
+use pilotlight_core::stream_probe::Word;
 use pilotlight_core::text::{counted, plain};
 use pilotlight_core::turn::Call;
 use std::future::pending;
@@ -83,9 +83,9 @@ fn words(error: &str) -> String {
 impl BridgeHandle {
     /// Gives an order, and lets the bridge carry it out. The outer error means that nothing was done; after the inner
     /// one, the order may have been carried out.
-    async fn order(&self, site: &Site, step: Step, order: Order) -> Result<Result<(), Failure>, Failure> {
+    async fn order(&self, context: &ActionContext, step: Step, order: Order) -> Result<Result<(), Failure>, Failure> {
         let mut released = false;
-        let carried_out = match timeout(DRAWN_WITHIN, self.follow(site, step, order, &mut released)).await {
+        let carried_out = match timeout(DRAWN_WITHIN, self.follow(context, step, order, &mut released)).await {
             Ok(carried_out) => carried_out,
             Err(_) if released => Err(no_answer(step, true)),
             Err(_) => Err(still_drawing(step)),
@@ -98,7 +98,13 @@ impl BridgeHandle {
 
     /// Gives an order, and follows it to its result. Right before the bridge acts, it asks whether the order still
     /// stands; `released` says whether it was told so, and may have acted. Dropping this withdraws the order.
-    async fn follow(&self, site: &Site, step: Step, order: Order, released: &mut bool) -> Result<(), Failure> {
+    async fn follow(
+        &self,
+        context: &ActionContext,
+        step: Step,
+        order: Order,
+        released: &mut bool,
+    ) -> Result<(), Failure> {
         let gone = || Failure::refusal(step, "the bridge has gone: see to it in its terminal");
         let mut replies = self.bridge.order(order).await.map_err(|_| gone())?;
         loop {
@@ -108,7 +114,7 @@ impl BridgeHandle {
             match reply {
                 Some(Reply::Asks { ready, answer }) => {
                     *released = false; // it asks again if it could not act
-                    site.may_send(step).await?;
+                    context.may_send(step).await?;
                     *released = answer.send(true).is_ok() && ready;
                 }
                 Some(Reply::Result(result)) if result.ok => return Ok(()),
@@ -120,8 +126,8 @@ impl BridgeHandle {
     }
 
     /// Waits for the log to fulfil a condition. Returns whether it did in time.
-    async fn seen(&self, site: &Site, condition: impl Fn(&LogView) -> bool) -> bool {
-        let mut log_view = site.log_view.clone();
+    async fn seen(&self, context: &ActionContext, condition: impl Fn(&LogView) -> bool) -> bool {
+        let mut log_view = context.log_view.clone();
         timeout(EFFECT_TIMEOUT, log_view.wait_for(|log_view| condition(log_view))).await.is_ok_and(|seen| seen.is_ok())
     }
 
@@ -136,32 +142,32 @@ impl BridgeHandle {
     }
 
     /// The open requests that the bridge reports, once these are among them.
-    pub(crate) async fn requests(&self, site: &Site, ids: &[String]) -> Vec<Request> {
-        let log_view = site.log_view.borrow().clone();
+    pub(crate) async fn requests(&self, context: &ActionContext, ids: &[String]) -> Vec<Request> {
+        let log_view = context.log_view.borrow().clone();
         wait_until_listed(&self.known, &log_view, ids).await;
-        let commands = &site.log_view.borrow().commands.clone();
+        let commands = &context.log_view.borrow().commands.clone();
         self.known.borrow().requests().into_iter().map(|request| request.with_command(commands)).collect()
     }
 }
 
 #[async_trait]
 impl Channel for BridgeHandle {
-    async fn request(&self, site: &Site, id: &str) -> Result<Request, Failure> {
-        open_request(self.requests(site, &[id.to_owned()]).await, id)
+    async fn request(&self, context: &ActionContext, id: &str) -> Result<Request, Failure> {
+        open_request(self.requests(context, &[id.to_owned()]).await, id)
     }
 
     /// Each is answered by its id, and only if it is the one that was shown.
-    async fn answer(&self, site: &Site, which: &Which, approve: bool) -> Result<String, Failure> {
+    async fn answer(&self, context: &ActionContext, which: &Which, approve: bool) -> Result<String, Failure> {
         let ids = match which {
             Which::These(ids) => ids.as_slice(),
             Which::Shown { id, .. } => std::slice::from_ref(id),
         };
-        let chosen = choose(site, self.requests(site, ids).await, which)?;
-        let commands = &site.log_view.borrow().commands.clone();
-        chosen.iter().try_for_each(|request| is_logged(&site.log_view.borrow(), request, false))?;
-        let done = begin_answer(site, &chosen, approve).await?;
+        let chosen = choose(context, self.requests(context, ids).await, which)?;
+        let commands = &context.log_view.borrow().commands.clone();
+        chosen.iter().try_for_each(|request| is_logged(&context.log_view.borrow(), request, false))?;
+        let done = begin_answer(context, &chosen, approve).await?;
         for request in &chosen {
-            is_logged(&site.log_view.borrow(), request, approve)?;
+            is_logged(&context.log_view.borrow(), request, approve)?;
             let open = self.known.borrow().open(&request.id).cloned();
             let Some(open) =
                 open.filter(|open| open.request().map(|open| open.with_command(commands)).as_ref() == Some(request))
@@ -175,22 +181,22 @@ impl Channel for BridgeHandle {
             } else {
                 Order::Deny { request_id, tool_call_id, text }
             };
-            let ordered = self.order(site, Step::TakeOver, order).await?;
+            let ordered = self.order(context, Step::TakeOver, order).await?;
             let call = Call::of(&request.id);
             let is_answered = |log_view: &LogView| log_view.answered.contains(&(call, approve));
-            if !self.seen(site, is_answered).await {
+            if !self.seen(context, is_answered).await {
                 ordered?;
                 let why = "the bridge took the answer, but its log does not show it";
                 return Err(Failure::because(Step::Verify, why, "look at its terminal").unconfirmed());
             }
         }
-        site.step(Step::Verify, "its log says so");
+        context.step(Step::Verify, "its log says so");
         Ok(format!("{done} {}", counted(chosen.len(), "request")))
     }
 
-    async fn reply(&self, site: &Site, reply: &order::Reply) -> Result<String, Failure> {
+    async fn reply(&self, context: &ActionContext, reply: &order::Reply) -> Result<String, Failure> {
         let find = |request: Option<&str>| form_of(&self.known.borrow().questions, request);
-        let Some(Ready { request, kind, result, said }) = ready(site, reply, find).await? else {
+        let Some(Ready { request, kind, result, said }) = ready(context, reply, find).await? else {
             return Ok(STILL_OPEN.to_owned());
         };
         let request_id: Box<str> = request.into();
@@ -199,7 +205,7 @@ impl Channel for BridgeHandle {
             Kind::Form(_) => Order::Answer { request_id, result },
             Kind::Input => return Err(Failure::refusal(Step::TakeOver, "answer it in its terminal")),
         };
-        let ordered = self.order(site, Step::TakeOver, order).await?;
+        let ordered = self.order(context, Step::TakeOver, order).await?;
         let mut known = self.known.clone();
         let closed = known.wait_for(|known| known.questions.find(Some(request)).is_none());
         let is_closed = timeout(EFFECT_TIMEOUT, closed).await.is_ok_and(|closed| closed.is_ok());
@@ -209,22 +215,22 @@ impl Channel for BridgeHandle {
             let why = "Copilot took the answer, but has not reported that the question is closed";
             return Err(Failure::because(Step::Verify, why, "look at its terminal").unconfirmed());
         }
-        site.step(Step::Verify, "it is no longer open");
+        context.step(Step::Verify, "it is no longer open");
         Ok(said)
     }
 
-    async fn stop(&self, site: &Site) -> Result<String, Failure> {
-        site.may_send(Step::Abort).await?;
-        let before = site.log_view.borrow().clone();
+    async fn stop(&self, context: &ActionContext) -> Result<String, Failure> {
+        context.may_send(Step::Abort).await?;
+        let before = context.log_view.borrow().clone();
         let Some(after) = before.root.clone() else {
             return Err(Failure::refusal(Step::Abort, "the turn that runs cannot be named: press Esc in its terminal"));
         };
-        site.step(Step::Abort, "tells it to stop");
-        let ordered = self.order(site, Step::Abort, Order::Stop { after }).await?;
+        context.step(Step::Abort, "tells it to stop");
+        let ordered = self.order(context, Step::Abort, Order::Stop { after }).await?;
         let has_ended =
             |log_view: &LogView| log_view.aborted != before.aborted || before.turn_open && !log_view.turn_open;
-        if self.seen(site, has_ended).await {
-            site.step(Step::Verify, "the turn has ended");
+        if self.seen(context, has_ended).await {
+            context.step(Step::Verify, "the turn has ended");
             return Ok("stopped".to_owned());
         }
         ordered?;
@@ -232,9 +238,9 @@ impl Channel for BridgeHandle {
         Err(Failure::because(Step::Verify, &why, "press Esc in its terminal").unconfirmed())
     }
 
-    async fn receives(&self, site: &Site) -> Result<bool, Failure> {
+    async fn receives(&self, context: &ActionContext) -> Result<bool, Failure> {
         let hears = |wait| async move { matches!(self.next_piece(wait).await, Ok(Some(_))) };
-        Ok(site.receives(hears).await)
+        Ok(context.receives(hears).await)
     }
 }
 
@@ -247,9 +253,9 @@ impl Listener for BridgeHandle {
 
 #[async_trait]
 impl channel::Bridge for BridgeHandle {
-    async fn send_on(&self, site: &Site, prompt: &Prompt) -> Result<(), Failure> {
-        site.may_send(Step::Resend).await?;
-        let before = site.log_view.borrow().clone();
+    async fn send_on(&self, context: &ActionContext, prompt: &Prompt) -> Result<(), Failure> {
+        context.may_send(Step::Resend).await?;
+        let before = context.log_view.borrow().clone();
         let Some(after) = before.root.clone() else {
             return Err(Failure::refusal(
                 Step::Resend,
@@ -260,10 +266,10 @@ impl channel::Bridge for BridgeHandle {
             Prompt::Repeat(text) => (text.as_str(), "sends your last prompt again"),
             Prompt::Continue(text) => (text.as_str(), "tells it to go on"),
         };
-        site.step(Step::Resend, what);
-        let ordered = self.order(site, Step::Resend, Order::Send { after, prompt: text.into() }).await?;
-        if self.seen(site, |log_view| log_view.prompt != before.prompt).await {
-            site.step(Step::Verify, "its log has the prompt");
+        context.step(Step::Resend, what);
+        let ordered = self.order(context, Step::Resend, Order::Send { after, prompt: text.into() }).await?;
+        if self.seen(context, |log_view| log_view.prompt != before.prompt).await {
+            context.step(Step::Verify, "its log has the prompt");
             return Ok(());
         }
         ordered?;
@@ -272,15 +278,15 @@ impl channel::Bridge for BridgeHandle {
     }
 
     /// Returns once Copilot asks, or has decided from a remembered consent.
-    async fn let_answer(&self, site: &Site) -> Result<String, Failure> {
-        site.may_send(Step::TakeOver).await?;
-        let after = site.log_view.borrow().root.clone().unwrap_or_default();
-        site.step(Step::TakeOver, "has Copilot ask in the terminal whether Pilotlight may answer there");
+    async fn let_answer(&self, context: &ActionContext) -> Result<String, Failure> {
+        context.may_send(Step::TakeOver).await?;
+        let after = context.log_view.borrow().root.clone().unwrap_or_default();
+        context.step(Step::TakeOver, "has Copilot ask in the terminal whether Pilotlight may answer there");
         let mut known = self.known.clone();
         let mut released = false;
         let result = tokio::select! {
             biased;
-            result = self.follow(site, Step::TakeOver, Order::Elevate { after }, &mut released) => result,
+            result = self.follow(context, Step::TakeOver, Order::Elevate { after }, &mut released) => result,
             // A remembered consent is granted at once; a dialog may stay open for any time.
             () = async {
                 if known.wait_for(BridgeState::is_asking).await.is_ok() {
@@ -322,7 +328,7 @@ mod tests {
     use super::super::known::tests::{joined, message, requested};
     use super::*;
     use crate::channel::Reach;
-    use crate::channel::site::LoggedRequest;
+    use crate::channel::action_context::LoggedRequest;
     use crate::copilot::server::servers::Endpoints;
     use std::sync::Arc;
     use tokio::sync::mpsc;

@@ -162,9 +162,9 @@ pub(super) mod tests {
         assert_eq!(texts(&known), ["ls -l"], "a sub-agent's end is not the turn's");
         known.hear(message(json!({"t": "event", "type": "session.idle", "data": {}})));
         assert!(texts(&known).is_empty());
-        let mut hooked = requested("c", "ls");
-        hooked["data"]["resolvedByHook"] = true.into();
-        assert!(!known.hear(message(hooked)), "a hook answered it");
+        let mut hook_report = requested("c", "ls");
+        hook_report["data"]["resolvedByHook"] = true.into();
+        assert!(!known.hear(message(hook_report)), "a hook answered it");
         for n in 0..1000 {
             known.hear(message(requested(&n.to_string(), "ls")));
         }

@@ -18,11 +18,11 @@ use super::recover::stop;
 use super::reply;
 use super::servers::Endpoints;
 use crate::channel::Keep;
+use crate::channel::action_context::{ActionContext, RECEIVES};
 use crate::channel::failure::Failure;
 use crate::channel::fault::Fault;
 use crate::channel::order::{Policy, SilentTurn};
 use crate::channel::request::Request;
-use crate::channel::site::{RECEIVES, Site};
 use async_trait::async_trait;
 use forwarder::EventForwarder;
 use github_copilot_sdk::handler::{PermissionHandler, PermissionResult};
@@ -116,43 +116,48 @@ impl PermissionHandler for RequestHandler {
 /// returned beside the connection, which exists in any case.
 pub async fn attach(
     servers: &Endpoints,
-    site: &Site,
+    context: &ActionContext,
     keep: Keep,
 ) -> Result<(Attached, Result<SilentTurn, Failure>), Failure> {
-    let (link, _) = servers.find(site).await?;
+    let (link, _) = servers.find(context).await?;
     let failed = |fault| Failure::of(Step::Attach, fault);
     // A resume event in the log would mean that the session starts over.
-    let config = ResumeSessionConfig::new(SessionId::new(&*site.id)).with_suppress_resume_event(true);
-    let attached = Attached::over(link, site, config, keep).await.map_err(failed)?;
-    site.step(Step::Attach, "attached");
-    let open = attached.take_over(site).await?;
-    let silent = attached.abort_if_silent(site, open).await;
+    let config = ResumeSessionConfig::new(SessionId::new(&*context.id)).with_suppress_resume_event(true);
+    let attached = Attached::over(link, context, config, keep).await.map_err(failed)?;
+    context.step(Step::Attach, "attached");
+    let open = attached.take_over(context).await?;
+    let silent = attached.abort_if_silent(context, open).await;
     Ok((attached, silent))
 }
 
 impl Attached {
     /// Resumes the session over this connection with `config`, and starts to forward its events.
-    pub(super) async fn over(link: Link, site: &Site, config: ResumeSessionConfig, keep: Keep) -> Result<Self, Fault> {
+    pub(super) async fn over(
+        link: Link,
+        context: &ActionContext,
+        config: ResumeSessionConfig,
+        keep: Keep,
+    ) -> Result<Self, Fault> {
         let Keep { policy, events, generation } = keep;
-        let silent_clients = site.log_view.borrow().denied.then(|| link.other_clients()).flatten();
+        let silent_clients = context.log_view.borrow().denied.then(|| link.other_clients()).flatten();
         let approved = AutoApproved::default();
         let handler = Arc::new(RequestHandler { policy, approved: approved.clone() });
         let session = link.resume(config.with_permission_handler(handler)).await?;
         // The first subscription includes the events from during the resume.
         let subscription = session.subscribe();
         // Attach even if the server keeps no event log: later questions arrive as events.
-        let logged = match link.questions(&site.id).await {
+        let logged = match link.questions(&context.id).await {
             Err(Fault::Unknown(..) | Fault::Rejected(..) | Fault::Misunderstood(..)) => Questions::default(),
             logged => logged?,
         };
-        let active = link.activity(&site.id).await?.has_active_work;
-        let in_terminal = link.is_foreground(&site.id).await;
+        let active = link.activity(&context.id).await?.has_active_work;
+        let in_terminal = link.is_foreground(&context.id).await;
         // The end of a question may be missing from the log. A session without work asks nothing.
         let questions = Arc::new(watch::Sender::new(if active { logged } else { Questions::default() }));
         let recheck = Arc::new(Notify::new());
         let forwarder = EventForwarder {
             link: link.clone(),
-            id: site.id.clone(),
+            id: context.id.clone(),
             generation,
             events,
             questions: Arc::clone(&questions),
@@ -162,7 +167,7 @@ impl Attached {
         let session = SdkSession(session);
         Ok(Self {
             link,
-            id: site.id.clone(),
+            id: context.id.clone(),
             policy,
             approved,
             questions,
@@ -176,7 +181,7 @@ impl Attached {
     }
 
     /// Takes over the requests that were open before we attached. Returns how many there were.
-    pub(super) async fn take_over(&self, site: &Site) -> Result<usize, Failure> {
+    pub(super) async fn take_over(&self, context: &ActionContext) -> Result<usize, Failure> {
         if self.policy == Policy::Observe {
             return Ok(0);
         }
@@ -189,7 +194,7 @@ impl Attached {
                 approved += usize::from(answered.map_err(failed)?);
             }
         }
-        site.step(Step::TakeOver, format!("{}, {approved} approved", counted(open.len(), "open request")));
+        context.step(Step::TakeOver, format!("{}, {approved} approved", counted(open.len(), "open request")));
         Ok(open.len())
     }
 
@@ -200,62 +205,62 @@ impl Attached {
 
     /// Aborts the turn of a session that is silent although its server reports work, if it had no requests open when we
     /// attached.
-    pub(crate) async fn abort_if_silent(&self, site: &Site, open: usize) -> Result<SilentTurn, Failure> {
-        let is_silent = self.policy != Policy::Observe && open == 0 && site.log_view.borrow().silent;
-        if is_silent { self.abort_silent(site).await } else { Ok(SilentTurn::Over) }
+    pub(crate) async fn abort_if_silent(&self, context: &ActionContext, open: usize) -> Result<SilentTurn, Failure> {
+        let is_silent = self.policy != Policy::Observe && open == 0 && context.log_view.borrow().silent;
+        if is_silent { self.abort_silent(context).await } else { Ok(SilentTurn::Over) }
     }
 
     /// Aborts the turn if one runs, unless an open question to the user is known, a tool is open, which may work, or wait
     /// for the user of another client, or its model's answer arrives.
-    pub(crate) async fn abort_silent(&self, site: &Site) -> Result<SilentTurn, Failure> {
+    pub(crate) async fn abort_silent(&self, context: &ActionContext) -> Result<SilentTurn, Failure> {
         if self.asks() {
-            site.step(Step::TakeOver, "it asks you something: nothing is stopped");
+            context.step(Step::TakeOver, "it asks you something: nothing is stopped");
             return Ok(SilentTurn::Asks);
         }
-        if site.log_view.borrow().tools_open > 0 {
-            site.step(Step::TakeOver, "a tool is open, which may work, or wait for you: nothing is stopped");
+        if context.log_view.borrow().tools_open > 0 {
+            context.step(Step::TakeOver, "a tool is open, which may work, or wait for you: nothing is stopped");
             return Ok(SilentTurn::Asks);
         }
-        if self.receives(site).await {
-            site.step(Step::TakeOver, RECEIVES);
+        if self.receives(context).await {
+            context.step(Step::TakeOver, RECEIVES);
             return Ok(SilentTurn::Receives);
         }
-        self.abort_if_busy(site).await?;
+        self.abort_if_busy(context).await?;
         Ok(SilentTurn::Over)
     }
 
     /// Whether the session's model is answering.
-    pub(crate) async fn receives(&self, site: &Site) -> bool {
-        site.receives(|wait| self.link.hears(&self.id, wait)).await
+    pub(crate) async fn receives(&self, context: &ActionContext) -> bool {
+        context.receives(|wait| self.link.hears(&self.id, wait)).await
     }
 
     /// Aborts the turn if one runs.
-    pub(super) async fn abort_if_busy(&self, site: &Site) -> Result<(), Failure> {
+    pub(super) async fn abort_if_busy(&self, context: &ActionContext) -> Result<(), Failure> {
         let activity = self.activity().await.map_err(|fault| Failure::of(Step::Abort, fault))?;
         if activity.has_active_work {
-            self.abort(site).await?;
+            self.abort(context).await?;
         }
         Ok(())
     }
 
     /// Its open requests.
-    pub(crate) async fn requests(&self, site: &Site) -> Result<Vec<Request>, Failure> {
-        requests_over(&self.link, site).await
+    pub(crate) async fn requests(&self, context: &ActionContext) -> Result<Vec<Request>, Failure> {
+        requests_over(&self.link, context).await
     }
 
     /// Answers open requests, like [`Endpoints`] without attaching.
-    pub async fn answer(&self, site: &Site, which: &Which, approve: bool) -> Result<String, Failure> {
-        answer_over(&self.link, site, which, approve).await
+    pub async fn answer(&self, context: &ActionContext, which: &Which, approve: bool) -> Result<String, Failure> {
+        answer_over(&self.link, context, which, approve).await
     }
 
     /// Answers an open question, or shows it.
-    pub(crate) async fn reply(&self, site: &Site, reply: &Reply) -> Result<String, Failure> {
-        reply::reply(&self.link, &self.questions, site, reply).await
+    pub(crate) async fn reply(&self, context: &ActionContext, reply: &Reply) -> Result<String, Failure> {
+        reply::reply(&self.link, &self.questions, context, reply).await
     }
 
     /// Aborts the running turn, like [`Endpoints`] without attaching.
-    pub(crate) async fn abort(&self, site: &Site) -> Result<String, Failure> {
-        stop::abort(&self.link, site).await
+    pub(crate) async fn abort(&self, context: &ActionContext) -> Result<String, Failure> {
+        stop::abort(&self.link, context).await
     }
 
     /// The session's activity.

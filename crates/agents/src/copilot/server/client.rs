@@ -15,7 +15,7 @@ use crate::channel::request::{Request, is_cut};
 use github_copilot_sdk::{Client, ErrorKind, ProtocolErrorKind, ResumeSessionConfig, SDK_PROTOCOL_VERSION};
 use github_copilot_sdk::{SessionErrorKind, session::Session};
 use pilotlight_core::form::Kind;
-use pilotlight_core::reception::Word;
+use pilotlight_core::stream_probe::Word;
 use pilotlight_core::text;
 use pilotlight_core::time::Span;
 use serde::Deserialize;

@@ -4,17 +4,17 @@ use super::attached::Attached;
 use super::client::Link;
 use super::hosted::Hosted;
 use super::recover::{LOG_GROWTH_TIMEOUT, resend};
+use crate::channel::action_context::ActionContext;
 use crate::channel::failure::Failure;
 use crate::channel::fault::Place;
 use crate::channel::order::{Prompt, SilentTurn};
 use crate::channel::request::Request;
-use crate::channel::site::Site;
 use crate::channel::{Channel, Connection, Listener, open_request};
 use async_trait::async_trait;
 use pilotlight_core::action::ServerState;
 use pilotlight_core::attempts::Mark;
 use pilotlight_core::order::{Reply, Which};
-use pilotlight_core::reception::Word;
+use pilotlight_core::stream_probe::Word;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -40,24 +40,24 @@ impl Kept {
 
 #[async_trait]
 impl Channel for Kept {
-    async fn request(&self, site: &Site, id: &str) -> Result<Request, Failure> {
-        open_request(self.attached().requests(site).await?, id)
+    async fn request(&self, context: &ActionContext, id: &str) -> Result<Request, Failure> {
+        open_request(self.attached().requests(context).await?, id)
     }
 
-    async fn answer(&self, site: &Site, which: &Which, approve: bool) -> Result<String, Failure> {
-        self.attached().answer(site, which, approve).await
+    async fn answer(&self, context: &ActionContext, which: &Which, approve: bool) -> Result<String, Failure> {
+        self.attached().answer(context, which, approve).await
     }
 
-    async fn reply(&self, site: &Site, reply: &Reply) -> Result<String, Failure> {
-        self.attached().reply(site, reply).await
+    async fn reply(&self, context: &ActionContext, reply: &Reply) -> Result<String, Failure> {
+        self.attached().reply(context, reply).await
     }
 
-    async fn stop(&self, site: &Site) -> Result<String, Failure> {
-        self.attached().abort(site).await
+    async fn stop(&self, context: &ActionContext) -> Result<String, Failure> {
+        self.attached().abort(context).await
     }
 
-    async fn receives(&self, site: &Site) -> Result<bool, Failure> {
-        Ok(self.attached().receives(site).await)
+    async fn receives(&self, context: &ActionContext) -> Result<bool, Failure> {
+        Ok(self.attached().receives(context).await)
     }
 }
 
@@ -100,12 +100,12 @@ impl Connection for Kept {
         self.attached().activity().await.is_ok_and(|activity| activity.has_active_work)
     }
 
-    async fn abort_silent(&self, site: &Site) -> Result<SilentTurn, Failure> {
-        self.attached().abort_silent(site).await
+    async fn abort_silent(&self, context: &ActionContext) -> Result<SilentTurn, Failure> {
+        self.attached().abort_silent(context).await
     }
 
-    async fn send_on(&self, site: &Site, prompt: &Prompt, before: Option<Mark>) -> Result<(), Failure> {
-        resend(self.attached(), prompt, before, site, LOG_GROWTH_TIMEOUT).await.map(drop)
+    async fn send_on(&self, context: &ActionContext, prompt: &Prompt, before: Option<Mark>) -> Result<(), Failure> {
+        resend(self.attached(), prompt, before, context, LOG_GROWTH_TIMEOUT).await.map(drop)
     }
 
     async fn close(self: Arc<Self>) {

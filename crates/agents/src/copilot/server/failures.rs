@@ -4,9 +4,9 @@
 use super::attached::{Attached, attach};
 use super::fake::{FakeServer, Response, greeting, on_step, site_at};
 use super::recover;
+use crate::channel::action_context::LogView;
 use crate::channel::failure::Failure;
 use crate::channel::order::{Policy, Prompt};
-use crate::channel::site::LogView;
 use crate::channel::{Channel, Keep};
 use pilotlight_core::order::{Step, Which};
 use serde_json::json;
@@ -108,32 +108,32 @@ fn open() -> Which {
 
 async fn perform(operation: Operation, fake: &FakeServer) -> Result<(), Failure> {
     let log_view = LogView { turn_open: true, silent: operation == Operation::AttachToSilent, ..LogView::default() };
-    let (site, sender) = site_at(vec![fake.endpoint.clone()], log_view);
+    let (context, sender) = site_at(vec![fake.endpoint.clone()], log_view);
     let (events, _receiver) = mpsc::unbounded_channel();
     let attached = async |policy| -> Result<Attached, Failure> {
         let (attached, silent) =
-            attach(&site.servers, &site, Keep { policy, events: events.clone(), generation: 1 }).await?;
+            attach(&context.servers, &context, Keep { policy, events: events.clone(), generation: 1 }).await?;
         silent.map(|_| attached)
     };
     let which = open();
     match operation {
-        Operation::Approve => site.servers.answer(&site, &which, true).await.map(drop),
-        Operation::DenyAll => site.servers.answer(&site, &which, false).await.map(drop),
-        Operation::Stop => site.servers.stop(&site).await.map(drop),
+        Operation::Approve => context.servers.answer(&context, &which, true).await.map(drop),
+        Operation::DenyAll => context.servers.answer(&context, &which, false).await.map(drop),
+        Operation::Stop => context.servers.stop(&context).await.map(drop),
         Operation::Attach(policy) => attached(policy).await.map(drop),
         Operation::AttachToSilent => attached(Policy::Ask).await.map(drop),
-        Operation::ApproveAttached => attached(Policy::Ask).await?.answer(&site, &which, true).await.map(drop),
-        Operation::AbortAttached => attached(Policy::Ask).await?.abort(&site).await.map(drop),
+        Operation::ApproveAttached => attached(Policy::Ask).await?.answer(&context, &which, true).await.map(drop),
+        Operation::AbortAttached => attached(Policy::Ask).await?.abort(&context).await.map(drop),
         Operation::Resend => {
             let attached = attached(Policy::Ask).await?;
             // The log grows as soon as the prompt is sent.
-            let site = on_step(&site, move |step| {
+            let context = on_step(&context, move |step| {
                 if step == Step::Resend {
                     sender.send_modify(|log_view| log_view.events += 1);
                 }
             });
             let prompt = Prompt::Repeat("go on".into());
-            recover::resend(&attached, &prompt, None, &site, Duration::from_secs(5)).await.map(drop)
+            recover::resend(&attached, &prompt, None, &context, Duration::from_secs(5)).await.map(drop)
         }
     }
 }

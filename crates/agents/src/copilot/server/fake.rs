@@ -1,8 +1,8 @@
 //! A fake server for tests, with scripted responses.
 
 use super::servers::Endpoints;
+use crate::channel::action_context::{ActionContext, LogView, Permit, PermitQuestion, Reports};
 use crate::channel::endpoint::{Endpoint, Token};
-use crate::channel::site::{LogView, Permit, PermitQuestion, Reports, Site};
 use pilotlight_core::order::{Report, Step};
 use serde_json::{Value, json};
 use std::ops::{Deref, DerefMut};
@@ -119,20 +119,20 @@ async fn send(write: &mut (impl AsyncWriteExt + Unpin), body: &str) {
 /// A session, and the servers that may have it loaded.
 pub(super) struct At {
     pub(super) servers: Endpoints,
-    site: Site,
+    context: ActionContext,
 }
 
 impl Deref for At {
-    type Target = Site;
+    type Target = ActionContext;
 
-    fn deref(&self) -> &Site {
-        &self.site
+    fn deref(&self) -> &ActionContext {
+        &self.context
     }
 }
 
 impl DerefMut for At {
-    fn deref_mut(&mut self) -> &mut Site {
-        &mut self.site
+    fn deref_mut(&mut self) -> &mut ActionContext {
+        &mut self.context
     }
 }
 
@@ -140,17 +140,17 @@ impl DerefMut for At {
 /// sender that updates its log view.
 pub(super) fn site_at(endpoints: Vec<Endpoint>, log_view: LogView) -> (At, watch::Sender<LogView>) {
     let (sender, log_view) = watch::channel(log_view);
-    let site = Site {
+    let context = ActionContext {
         id: "s".into(),
         cwd: None,
         owned: true,
         log_view,
-        finding: None,
+        probe_result: None,
         drawn_by: None,
         permit: granted(),
         reports: Reports::to(drop),
     };
-    (At { servers: Endpoints::at(endpoints), site }, sender)
+    (At { servers: Endpoints::at(endpoints), context }, sender)
 }
 
 /// The same session, as an order sees it whose steps this learns of.
@@ -160,7 +160,7 @@ pub(super) fn on_step(at: &At, learn: impl Fn(Step) + Send + Sync + 'static) -> 
             learn(step);
         }
     });
-    At { servers: at.servers.clone(), site: Site { reports, ..at.site.clone() } }
+    At { servers: at.servers.clone(), context: ActionContext { reports, ..at.context.clone() } }
 }
 
 /// A permit that is granted each time.

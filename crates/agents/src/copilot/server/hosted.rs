@@ -10,9 +10,9 @@
 use super::attached::Attached;
 use super::client::{LOAD_TIMEOUT, Link};
 use crate::channel::Keep;
+use crate::channel::action_context::ActionContext;
 use crate::channel::failure::Failure;
 use crate::channel::fault::{Fault, Place};
-use crate::channel::site::Site;
 use crate::copilot::prompt::system_message;
 use crate::copilot::store::{LOG, SESSIONS};
 use github_copilot_sdk::{ProviderConfig, ResumeSessionConfig, SessionId, SystemMessageConfig};
@@ -48,17 +48,17 @@ pub struct Hosted {
 /// What was open in that process is over. If the server takes it for running work, it is aborted once, before any
 /// prompt. If the session's client had its own model provider, only that client knows it: the session can be resumed,
 /// but its prompts fail, unless our environment names a provider too. The system message that it had is taken from its log.
-pub async fn host(program: &Path, home: &Path, site: &Site, keep: Keep) -> Result<Hosted, Failure> {
+pub async fn host(program: &Path, home: &Path, context: &ActionContext, keep: Keep) -> Result<Hosted, Failure> {
     let failed = |fault| Failure {
         next: Some("resume the session in a terminal".to_owned()),
         ..Failure::of(Step::Resume, fault)
     };
-    let log = home.join(SESSIONS).join(&*site.id).join(LOG);
+    let log = home.join(SESSIONS).join(&*context.id).join(LOG);
     // Reading a long log takes time.
     let instructions = tokio::task::spawn_blocking(move || system_message(&log)).await.ok().and_then(Result::ok);
     let has_instructions = instructions.is_some();
-    site.step(Step::Resume, format!("resumes it {}", without_program(has_instructions)));
-    let cwd = site.cwd.as_deref().filter(|cwd| cwd.is_dir()).unwrap_or(home);
+    context.step(Step::Resume, format!("resumes it {}", without_program(has_instructions)));
+    let cwd = context.cwd.as_deref().filter(|cwd| cwd.is_dir()).unwrap_or(home);
     let mut server = start(program, home, cwd)
         .map_err(|error| failed(Fault::NotStarted(format!("{} does not start: {error}", program.display()).into())))?;
     let (Some(input), Some(output)) = (server.stdin.take(), server.stdout.take()) else {
@@ -66,21 +66,21 @@ pub async fn host(program: &Path, home: &Path, site: &Site, keep: Keep) -> Resul
     };
     let loaded = async {
         let link = Link::over_stdio(output, input, cwd, LOAD_TIMEOUT).await.map_err(failed)?;
-        site.step(Step::Resume, "a server was started");
-        let in_use = link.in_use_elsewhere(&site.id).await.map_err(failed)?;
+        context.step(Step::Resume, "a server was started");
+        let in_use = link.in_use_elsewhere(&context.id).await.map_err(failed)?;
         let mut config =
-            with_provider(ResumeSessionConfig::new(SessionId::new(&*site.id)), |name| std::env::var(name).ok());
+            with_provider(ResumeSessionConfig::new(SessionId::new(&*context.id)), |name| std::env::var(name).ok());
         if let Some(text) = instructions {
             config = config.with_system_message(SystemMessageConfig::new().with_mode("replace").with_content(text));
         }
-        let mut attached = Attached::over(link, site, config, keep).await.map_err(failed)?;
+        let mut attached = Attached::over(link, context, config, keep).await.map_err(failed)?;
         attached.in_use_before = Some(in_use);
-        site.step(Step::Resume, "the session is loaded");
+        context.step(Step::Resume, "the session is loaded");
         // Its process is gone, so they never end.
-        if site.log_view.borrow().tools_open > 0 {
-            attached.abort_if_busy(site).await?;
+        if context.log_view.borrow().tools_open > 0 {
+            attached.abort_if_busy(context).await?;
         }
-        attached.take_over(site).await?;
+        attached.take_over(context).await?;
         Ok(attached)
     };
     match loaded.await {

@@ -1,6 +1,6 @@
 //! Listens whether a session receives an answer, by the pieces that Copilot itself reports over a server or a bridge.
 
-use pilotlight_core::reception::Word;
+use pilotlight_core::stream_probe::Word;
 use pilotlight_core::time::Span;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};

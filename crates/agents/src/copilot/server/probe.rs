@@ -6,9 +6,9 @@
 //! are not visible without attaching.
 
 use super::client::Link;
-use crate::channel::ProbeResult;
+use crate::channel::ServerProbe;
 use crate::channel::endpoint::Endpoint;
-use pilotlight_core::reception::Word;
+use pilotlight_core::stream_probe::Word;
 use std::path::Path;
 use std::time::Duration;
 use tokio::task::JoinSet;
@@ -19,7 +19,7 @@ const MODE_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Asks about these sessions of one process. Connects to each of its endpoints in turn until all are found. `None` for
 /// a session that no server reported on in time: nothing follows from that.
-pub async fn probe(endpoints: &[Endpoint], ids: &[Box<str>], within: Duration) -> Vec<Option<ProbeResult>> {
+pub async fn probe(endpoints: &[Endpoint], ids: &[Box<str>], within: Duration) -> Vec<Option<ServerProbe>> {
     let mut results = vec![None; ids.len()];
     // Results from before the timeout count.
     let _ = timeout(within, async {
@@ -58,11 +58,11 @@ pub async fn listen_once(endpoints: &[Endpoint], ids: &[Box<str>], wait: Duratio
     words
 }
 
-async fn probe_session(link: &Link, id: &str) -> Option<ProbeResult> {
+async fn probe_session(link: &Link, id: &str) -> Option<ServerProbe> {
     let active = link.activity(id).await.ok()?.has_active_work;
     let requests = link.pending(id).await.ok()?.len();
     let approves_all = timeout(MODE_TIMEOUT, link.approves_all(id)).await.ok().flatten();
-    Some(ProbeResult { active, requests, approves_all })
+    Some(ServerProbe { active, requests, approves_all })
 }
 
 /// Whether a process has a session loaded, by the word of its server. `None` if no endpoint answers, or one of them does
@@ -117,9 +117,9 @@ mod tests {
             assert_eq!(
                 results,
                 [
-                    Some(ProbeResult { active: true, requests: 0, approves_all: Some(true) }),
+                    Some(ServerProbe { active: true, requests: 0, approves_all: Some(true) }),
                     None,
-                    Some(ProbeResult { active: false, requests: 0, approves_all: None })
+                    Some(ServerProbe { active: false, requests: 0, approves_all: None })
                 ]
             );
             let calls = fake.calls.lock().unwrap().clone();

@@ -18,16 +18,16 @@ use super::client::{Activity, Link};
 use super::connection::Kept;
 use super::probe;
 use super::servers::Endpoints;
+use crate::channel::action_context::ActionContext;
 use crate::channel::failure::Failure;
 use crate::channel::fault::Place;
 use crate::channel::order::SilentTurn;
 use crate::channel::request::Request;
-use crate::channel::site::Site;
-use crate::channel::{Channel, Connection, Keep, Listener, ProbeResult, Servers, open_request};
+use crate::channel::{Channel, Connection, Keep, Listener, ServerProbe, Servers, open_request};
 use answer::{answer_over, requests_over};
 use async_trait::async_trait;
 use pilotlight_core::order::{Reply, Step, Which};
-use pilotlight_core::reception::Word;
+use pilotlight_core::stream_probe::Word;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,18 +35,18 @@ use stop::abort;
 
 impl Endpoints {
     /// Finds the server that has the session loaded, and connects to it.
-    pub(super) async fn find(&self, site: &Site) -> Result<(Link, Activity), Failure> {
-        let cwd = site.cwd.as_deref().unwrap_or(Path::new(""));
+    pub(super) async fn find(&self, context: &ActionContext) -> Result<(Link, Activity), Failure> {
+        let cwd = context.cwd.as_deref().unwrap_or(Path::new(""));
         let mut faults = Vec::new();
         for endpoint in self.all() {
             let attempt = async {
                 let link = Link::open(endpoint, cwd).await?;
-                let activity = link.reach(&site.id, site.owned).await?;
+                let activity = link.reach(&context.id, context.owned).await?;
                 Ok((link, activity))
             };
             match attempt.await {
                 Ok((link, activity)) => {
-                    site.step(Step::Attach, format!("connected to {}", link.place()));
+                    context.step(Step::Attach, format!("connected to {}", link.place()));
                     return Ok((link, activity));
                 }
                 Err(fault) => faults.push(fault),
@@ -63,28 +63,28 @@ impl Endpoints {
 /// Answers and stops without attaching.
 #[async_trait]
 impl Channel for Endpoints {
-    async fn request(&self, site: &Site, id: &str) -> Result<Request, Failure> {
-        let (link, _) = self.find(site).await?;
-        open_request(requests_over(&link, site).await?, id)
+    async fn request(&self, context: &ActionContext, id: &str) -> Result<Request, Failure> {
+        let (link, _) = self.find(context).await?;
+        open_request(requests_over(&link, context).await?, id)
     }
 
-    async fn answer(&self, site: &Site, which: &Which, approve: bool) -> Result<String, Failure> {
-        let (link, _) = self.find(site).await?;
-        answer_over(&link, site, which, approve).await
+    async fn answer(&self, context: &ActionContext, which: &Which, approve: bool) -> Result<String, Failure> {
+        let (link, _) = self.find(context).await?;
+        answer_over(&link, context, which, approve).await
     }
 
-    async fn reply(&self, _site: &Site, _reply: &Reply) -> Result<String, Failure> {
+    async fn reply(&self, _site: &ActionContext, _reply: &Reply) -> Result<String, Failure> {
         Err(Failure::not_attached())
     }
 
-    async fn stop(&self, site: &Site) -> Result<String, Failure> {
-        let (link, _) = self.find(site).await?;
-        abort(&link, site).await
+    async fn stop(&self, context: &ActionContext) -> Result<String, Failure> {
+        let (link, _) = self.find(context).await?;
+        abort(&link, context).await
     }
 
-    async fn receives(&self, site: &Site) -> Result<bool, Failure> {
-        let (link, _) = self.find(site).await?;
-        let receives = site.receives(|wait| link.hears(&site.id, wait)).await;
+    async fn receives(&self, context: &ActionContext) -> Result<bool, Failure> {
+        let (link, _) = self.find(context).await?;
+        let receives = context.receives(|wait| link.hears(&context.id, wait)).await;
         link.leave();
         Ok(receives)
     }
@@ -115,7 +115,7 @@ impl Servers for Endpoints {
         self.all().iter().map(|endpoint| Place::At(endpoint.address)).collect()
     }
 
-    async fn probe(&self, ids: &[Box<str>], within: Duration) -> Vec<Option<ProbeResult>> {
+    async fn probe(&self, ids: &[Box<str>], within: Duration) -> Vec<Option<ServerProbe>> {
         probe::probe(self.all(), ids, within).await
     }
 
@@ -125,10 +125,10 @@ impl Servers for Endpoints {
 
     async fn attach(
         &self,
-        site: &Site,
+        context: &ActionContext,
         keep: Keep,
     ) -> Result<(Arc<dyn Connection>, Result<SilentTurn, Failure>), Failure> {
-        let (attached, silent) = attached::attach(self, site, keep).await?;
+        let (attached, silent) = attached::attach(self, context, keep).await?;
         Ok((Arc::new(Kept::Attached(attached)), silent))
     }
 }

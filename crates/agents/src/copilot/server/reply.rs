@@ -5,8 +5,8 @@
 
 use super::client::Link;
 use super::questions::Questions;
+use crate::channel::action_context::{ActionContext, CONFIRM_TIMEOUT, EFFECT_TIMEOUT};
 use crate::channel::failure::Failure;
-use crate::channel::site::{CONFIRM_TIMEOUT, EFFECT_TIMEOUT, Site};
 use pilotlight_core::form::{Form, Kind, is_answer};
 use pilotlight_core::order::{Reply, Step};
 use serde_json::Value;
@@ -28,17 +28,17 @@ enum Confirmation {
 pub(super) async fn reply(
     link: &Link,
     questions: &watch::Sender<Questions>,
-    site: &Site,
+    context: &ActionContext,
     reply: &Reply,
 ) -> Result<String, Failure> {
     let refusal = |why: &str| Failure::refusal(Step::TakeOver, why);
-    let ready = ready(site, reply, |request| form_of(&questions.borrow(), request)).await?;
+    let ready = ready(context, reply, |request| form_of(&questions.borrow(), request)).await?;
     let Some(Ready { request, kind, result, said }) = ready else {
         return Ok(STILL_OPEN.to_owned());
     };
-    match link.reply(&site.id, &kind, request, result.clone()).await {
-        Ok(true) => match confirmation(link, questions, site, request, &result, EFFECT_TIMEOUT).await {
-            Confirmation::Ours => site.step(Step::Verify, "its server confirms the answer"),
+    match link.reply(&context.id, &kind, request, result.clone()).await {
+        Ok(true) => match confirmation(link, questions, context, request, &result, EFFECT_TIMEOUT).await {
+            Confirmation::Ours => context.step(Step::Verify, "its server confirms the answer"),
             Confirmation::Another => {
                 let why = "its server accepted the answer, but reports a different one";
                 return Err(Failure::refusal(Step::Verify, why).unconfirmed());
@@ -50,8 +50,8 @@ pub(super) async fn reply(
         },
         Ok(false) => return Err(gone()),
         Err(fault) if !fault.may_have_succeeded() => return Err(Failure::of(Step::TakeOver, fault)),
-        Err(fault) => match confirmation(link, questions, site, request, &result, CONFIRM_TIMEOUT).await {
-            Confirmation::Ours => site.step(Step::Verify, "its server did not reply, but confirms the answer"),
+        Err(fault) => match confirmation(link, questions, context, request, &result, CONFIRM_TIMEOUT).await {
+            Confirmation::Ours => context.step(Step::Verify, "its server did not reply, but confirms the answer"),
             Confirmation::Another => return Err(refusal("somebody else answered it first")),
             Confirmation::Missing => return Err(Failure::of(Step::Verify, fault).unconfirmed()),
         },
@@ -77,24 +77,24 @@ pub(crate) struct Ready<'a> {
 /// Prepares an answer, for whichever connection sends it. Checks that the question is the one that the user was shown,
 /// both before and after asking for the permit. Returns `None` if the order was only to show the question.
 pub(crate) async fn ready<'a>(
-    site: &Site,
+    context: &ActionContext,
     reply: &'a Reply,
     find: impl Fn(Option<&str>) -> Result<Form, Failure>,
 ) -> Result<Option<Ready<'a>>, Failure> {
     let (request, shown, with) = match reply {
         Reply::Look(request) => {
-            site.show_question(find(request.as_deref())?);
+            context.show_question(find(request.as_deref())?);
             return Ok(None);
         }
         Reply::Give { request, shown, with } => (request, *shown, with),
     };
     check_shown(&find(Some(request))?, shown)?;
-    site.may_send(Step::TakeOver).await?;
+    context.may_send(Step::TakeOver).await?;
     // By now, events that arrived while waiting for the permit have been applied.
     let form = find(Some(request))?;
     check_shown(&form, shown)?;
     let result = form.result(with).map_err(|why| Failure::refusal(Step::TakeOver, why))?;
-    site.step(Step::TakeOver, "answers its question");
+    context.step(Step::TakeOver, "answers its question");
     let said = form.said(with);
     Ok(Some(Ready { request, kind: form.kind, result, said }))
 }
@@ -119,7 +119,7 @@ fn check_shown(form: &Form, mark: u64) -> Result<(), Failure> {
 async fn confirmation(
     link: &Link,
     questions: &watch::Sender<Questions>,
-    site: &Site,
+    context: &ActionContext,
     request: &str,
     sent: &Value,
     within: Duration,
@@ -134,7 +134,7 @@ async fn confirmation(
     if let Ok(Ok(questions)) = timeout(within, answered).await {
         return judge(&questions);
     }
-    match timeout(CONFIRM_TIMEOUT, link.questions(&site.id)).await {
+    match timeout(CONFIRM_TIMEOUT, link.questions(&context.id)).await {
         Ok(Ok(questions)) => judge(&questions),
         Ok(Err(_)) | Err(_) => Confirmation::Missing,
     }

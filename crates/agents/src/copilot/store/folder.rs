@@ -5,9 +5,9 @@ pub(super) mod owner;
 #[cfg(target_os = "linux")]
 mod tests;
 
-use super::glimpse::Root;
 use super::layout::{LOG, WORKSPACE};
 use super::locks;
+use super::quick_scan::Root;
 use crate::copilot::log_format::LOG_FORMAT;
 use crate::copilot::owner::Lock;
 use crate::copilot::{resume, target, user_settings, workspace};

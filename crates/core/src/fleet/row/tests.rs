@@ -1,7 +1,7 @@
 use super::*;
 use crate::attempts::Mark;
+use crate::reported_state::{ReportedState, State};
 use crate::session::NoAnswer;
-use crate::stated::{State, Stated};
 use crate::turn::{Closed, Ending};
 
 const START: Time = Time(1_700_000_000_000);
@@ -162,15 +162,15 @@ fn case_358_what_is_told_of_background_work_is_one_and_ends_with_its_process() {
     session.observed.facts.shells = vec!["one".into()];
     session.observed.owner = Owner::Alive { pid: 7, started: None };
     assert_eq!(row(&session).background.shells, 1);
-    let stated = |shell| {
+    let reported_state = |shell| {
         let state = State::Idle { shell };
-        Some(Stated { state, since: Moment::of(START - Span::minutes(1)), by: "its process".into(), asks: None })
+        Some(ReportedState { state, since: Moment::of(START - Span::minutes(1)), by: "its process".into(), asks: None })
     };
-    session.observed.stated = stated(false);
+    session.observed.reported_state = reported_state(false);
     assert_eq!(row(&session).background.shells, 0);
     // Its log tells of no shell, and its process does.
     session.observed.facts.shells.clear();
-    session.observed.stated = stated(true);
+    session.observed.reported_state = reported_state(true);
     let told = row(&session);
     assert!(told.background.shells == 1 && told.because.to_string().contains("1 background shell"), "{}", told.because);
     session.observed.facts.shells = vec!["one".into()];

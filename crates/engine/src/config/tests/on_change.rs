@@ -3,11 +3,11 @@
 use proptest::prelude::*;
 
 use super::*;
-use pilotlight_core::alert::Occasion;
+use pilotlight_core::alert::Trigger;
 
 fn command(names: &[&str], run: &[&str]) -> OnChange {
-    let named = |name: &&str| Occasion::all().find(|occasion| occasion.name() == *name).unwrap();
-    OnChange { occasions: names.iter().map(named).collect(), run: run.iter().map(|&word| word.to_owned()).collect() }
+    let named = |name: &&str| Trigger::all().find(|trigger| trigger.name() == *name).unwrap();
+    OnChange { triggers: names.iter().map(named).collect(), run: run.iter().map(|&word| word.to_owned()).collect() }
 }
 
 #[test]
@@ -79,9 +79,9 @@ fn case_301_no_problem_quotes_a_word_of_a_command() {
 
 /// Any commands that a file could set.
 pub(super) fn any_commands() -> impl Strategy<Value = Vec<OnChange>> {
-    let occasion = prop::sample::select(Occasion::all().collect::<Vec<_>>());
+    let trigger = prop::sample::select(Trigger::all().collect::<Vec<_>>());
     let words = ("[a-z~][^\0/\\\\]{0,9}", prop::collection::vec("[^\0]{0,9}", 0..3));
     let run = words.prop_map(|(program, words)| [program].into_iter().chain(words).collect());
-    let command = (prop::collection::vec(occasion, 1..4), run);
-    prop::collection::vec(command.prop_map(|(occasions, run)| OnChange { occasions, run }), 0..3)
+    let command = (prop::collection::vec(trigger, 1..4), run);
+    prop::collection::vec(command.prop_map(|(triggers, run)| OnChange { triggers, run }), 0..3)
 }

@@ -1,7 +1,7 @@
 //! The rule, by what the kernel keeps of the process that gave an order and of its ancestors. Pure.
 
 use pilotlight_core::time::Time;
-use pilotlight_system::process::Kin;
+use pilotlight_system::process::ProcessInfo;
 
 /// What starts commands at a time that anything of the user may have set.
 const TIMERS: [&str; 4] = ["cron", "crond", "atd", "anacron"];
@@ -12,7 +12,7 @@ const REMOTE: [&str; 6] = ["sshd", "sshd-session", "dropbear", "tailscaled", "in
 
 /// What gave the order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Giver {
+pub(super) enum Caller {
     /// A command.
     Command,
     /// A tray, in which the user clicked.
@@ -24,7 +24,7 @@ pub(super) enum Giver {
 /// What is known about the process that gave an order.
 pub(super) struct Found<'a> {
     /// The process and its ancestors.
-    pub(super) line: &'a [Kin],
+    pub(super) line: &'a [ProcessInfo],
     /// What is older is not of a tool of the process that runs the session now.
     pub(super) since: Time,
     /// What is older is of no tool of the session, also before it was resumed.
@@ -33,7 +33,7 @@ pub(super) struct Found<'a> {
     pub(super) group: Option<&'a str>,
     /// That of the process that runs the session.
     pub(super) owners_group: Option<&'a str>,
-    pub(super) giver: Giver,
+    pub(super) caller: Caller,
     /// Whether a process is a shell that somebody types into, and that was not started to run a given command.
     pub(super) is_typed_into: &'a dyn Fn(u32) -> bool,
     /// Whether this machine has an ssh connection to itself.
@@ -41,24 +41,24 @@ pub(super) struct Found<'a> {
 }
 
 pub(super) fn judge(found: &Found<'_>) -> Result<(), &'static str> {
-    let Some(giver) = found.line.first() else { return Err("has ended") };
-    let is_click = found.giver == Giver::Tray;
+    let Some(caller) = found.line.first() else { return Err("has ended") };
+    let is_click = found.caller == Caller::Tray;
     // Entered from outside of this container: nothing in it can do that.
-    if giver.leader == 0 || giver.at < found.first || is_click && giver.at < found.since {
+    if caller.leader == 0 || caller.at < found.first || is_click && caller.at < found.since {
         return Ok(());
     }
-    if found.line.iter().any(|kin| TIMERS.contains(&&*kin.name)) {
+    if found.line.iter().any(|process| TIMERS.contains(&&*process.name)) {
         return Err("was started by a timer");
     }
-    if is_click && is_started_by_desktop(found, giver) {
+    if is_click && is_started_by_desktop(found, caller) {
         return Ok(());
     }
-    let Some(at) = found.line.iter().position(|kin| kin.pid == giver.leader) else {
+    let Some(at) = found.line.iter().position(|process| process.pid == caller.leader) else {
         return Err("is below no shell that it was typed into");
     };
     let (leader, above) = (&found.line[at], &found.line[at + 1..]);
     // A program that was started from the console, such as a desktop, may start others in its own session.
-    if found.giver == Giver::Command && giver.has_terminal && !giver.is_in_foreground {
+    if found.caller == Caller::Command && caller.has_terminal && !caller.is_in_foreground {
         return Err("runs in the background of its terminal");
     }
     if leader.parent == 0 && leader.pid != 1 {
@@ -70,29 +70,29 @@ pub(super) fn judge(found: &Found<'_>) -> Result<(), &'static str> {
             false => Ok(()),
         };
     }
-    if !giver.has_terminal {
+    if !caller.has_terminal {
         return Err("has no terminal");
     }
     // `sudo -i` and `su -` run the shell that is typed into, in a terminal of theirs, and no tool makes an older one.
     if !leader.is_ours && leader.at < found.since {
         return Ok(());
     }
-    if leader.pid == giver.pid || !(found.is_typed_into)(leader.pid) {
+    if leader.pid == caller.pid || !(found.is_typed_into)(leader.pid) {
         return Err("runs in a terminal that was opened for it");
     }
     if leader.at < found.since { Ok(()) } else { Err("runs in a shell that was opened since the session began") }
 }
 
 /// Whether a session of processes is a login, by what is above its leader; and if so, whether from another machine.
-fn login(found: &Found<'_>, above: &[Kin]) -> Option<bool> {
-    let is_remote = |kin: &Kin| REMOTE.contains(&&*kin.name);
-    let is_login = |kin: &Kin| is_remote(kin) || CONSOLE.contains(&&*kin.name);
+fn login(found: &Found<'_>, above: &[ProcessInfo]) -> Option<bool> {
+    let is_remote = |process: &ProcessInfo| REMOTE.contains(&&*process.name);
+    let is_login = |process: &ProcessInfo| is_remote(process) || CONSOLE.contains(&&*process.name);
     let parent = above.first().filter(|parent| is_login(parent))?;
     // The user's own part of `sshd` comes first, then what another user runs up to the top. A program can have any name;
     // what runs as another user is none of ours.
-    let theirs = above.iter().position(|kin| !kin.is_ours);
+    let theirs = above.iter().position(|process| !process.is_ours);
     let is_theirs = theirs.is_some_and(|at| {
-        above[..=at].iter().all(is_login) && above[at..].iter().all(|kin| !kin.is_ours || kin.pid == 1)
+        above[..=at].iter().all(is_login) && above[at..].iter().all(|process| !process.is_ours || process.pid == 1)
     });
     (is_theirs || is_login_session(found)).then(|| is_remote(parent))
 }
@@ -104,7 +104,7 @@ fn is_login_session(found: &Found<'_>) -> bool {
 }
 
 /// Whether a tray was started by the desktop, at a login or by its icon: it has no terminal, and a unit of its own.
-fn is_started_by_desktop(found: &Found<'_>, tray: &Kin) -> bool {
+fn is_started_by_desktop(found: &Found<'_>, tray: &ProcessInfo) -> bool {
     // `systemd-run` names its units so, and what the user's systemd itself runs may come from anybody.
     let is_known = |unit: &str| !unit.starts_with("run-") && !unit.starts_with("user@");
     let is_elsewhere = !tray.has_terminal && other_unit(found).is_some_and(|(_, unit)| is_known(unit));

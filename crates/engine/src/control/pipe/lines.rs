@@ -1,7 +1,7 @@
 //! The lines of the pipe between two machines. Both ends speak one schema, and no other: the first line says which.
 
-use pilotlight_core::far::Account;
 use pilotlight_core::order::{Order, Report};
+use pilotlight_core::remote::SessionReport;
 use pilotlight_core::time::Time;
 use pilotlight_system::identity;
 use serde::{Deserialize, Serialize};
@@ -16,7 +16,7 @@ pub enum FromHost {
     /// The first line.
     Pilotlight(Hello),
     /// A session, new or changed.
-    Session(Box<Account>),
+    Session(Box<SessionReport>),
     /// A session that is gone, by its id.
     Gone(Box<str>),
     /// Every session was told once.
@@ -24,7 +24,7 @@ pub enum FromHost {
     /// When something was last heard of these sessions, which did not change otherwise.
     Heard(Vec<(Box<str>, Time)>),
     /// A session of those that were asked for by `history`. It may have been told as one that is watched, too.
-    Past(Box<Account>),
+    Past(Box<SessionReport>),
     /// All of these were told.
     AllPast,
     /// A report on the order of this number.

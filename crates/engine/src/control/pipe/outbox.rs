@@ -1,7 +1,7 @@
 //! What is still to be told over a pipe: of each session only the latest.
 
 use super::lines::FromHost;
-use pilotlight_core::far::Account;
+use pilotlight_core::remote::SessionReport;
 use pilotlight_core::session::Key;
 use pilotlight_core::time::Time;
 use std::collections::BTreeMap;
@@ -11,44 +11,44 @@ use tokio::sync::Notify;
 /// What is still to be told. The engine puts it in, and whoever serves the pipe takes it out.
 #[derive(Debug, Default)]
 pub struct Outbox {
-    untold: Mutex<Untold>,
+    unsent: Mutex<Unsent>,
     has_changed: Notify,
 }
 
 #[derive(Debug, Default)]
-struct Untold {
+struct Unsent {
     /// `None`: the session is gone.
-    sessions: BTreeMap<Key, Option<Box<Account>>>,
+    sessions: BTreeMap<Key, Option<Box<SessionReport>>>,
     heard: BTreeMap<Key, Time>,
     is_ready: bool,
 }
 
 impl Outbox {
-    fn untold(&self) -> MutexGuard<'_, Untold> {
-        self.untold.lock().unwrap_or_else(PoisonError::into_inner)
+    fn unsent(&self) -> MutexGuard<'_, Unsent> {
+        self.unsent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Tells of a session, new or changed.
-    pub(crate) fn put(&self, key: &Key, account: Account) {
-        self.untold().sessions.insert(key.clone(), Some(Box::new(account)));
+    pub(crate) fn put(&self, key: &Key, report: SessionReport) {
+        self.unsent().sessions.insert(key.clone(), Some(Box::new(report)));
         self.has_changed.notify_one();
     }
 
     /// Tells that a session is gone.
     pub(crate) fn remove(&self, key: &Key) {
-        self.untold().sessions.insert(key.clone(), None);
+        self.unsent().sessions.insert(key.clone(), None);
         self.has_changed.notify_one();
     }
 
     /// Tells when something was last heard of a session.
     pub(crate) fn hear(&self, key: &Key, at: Time) {
-        self.untold().heard.insert(key.clone(), at);
+        self.unsent().heard.insert(key.clone(), at);
         self.has_changed.notify_one();
     }
 
     /// Tells that every session was told.
     pub(crate) fn is_complete(&self) {
-        self.untold().is_ready = true;
+        self.unsent().is_ready = true;
         self.has_changed.notify_one();
     }
 
@@ -59,12 +59,12 @@ impl Outbox {
 
     /// Takes all that is to be told.
     pub(super) fn take(&self) -> Vec<FromHost> {
-        let Untold { sessions, heard, is_ready } = std::mem::take(&mut *self.untold());
+        let Unsent { sessions, heard, is_ready } = std::mem::take(&mut *self.unsent());
         let heard: Vec<_> = heard.into_iter().map(|(key, at)| ((*key.id).into(), at)).collect();
         // What is gone comes first: another home may have a session of the same id.
-        let (here, gone): (Vec<_>, Vec<_>) = sessions.into_iter().partition(|(_, account)| account.is_some());
+        let (here, gone): (Vec<_>, Vec<_>) = sessions.into_iter().partition(|(_, report)| report.is_some());
         let gone = gone.into_iter().map(|(key, _)| FromHost::Gone((*key.id).into()));
-        let here = here.into_iter().filter_map(|(_, account)| account).map(FromHost::Session);
+        let here = here.into_iter().filter_map(|(_, report)| report).map(FromHost::Session);
         let heard = (!heard.is_empty()).then_some(FromHost::Heard(heard));
         gone.chain(here).chain(heard).chain(is_ready.then_some(FromHost::Ready)).collect()
     }
@@ -78,11 +78,11 @@ mod tests {
     use pilotlight_core::session::SourceId;
     use pilotlight_core::time::Moment;
 
-    fn account(id: &str, branch: &str) -> Account {
+    fn report(id: &str, branch: &str) -> SessionReport {
         let mut session = Session { id: id.into(), ..Session::default() };
         session.observed.about.branch = Some(branch.into());
         let row = session.row(Moment::default(), &Limits::default()).0;
-        Account::of(&session, &row, (&row.name, &row.label), Moment::default())
+        SessionReport::of(&session, &row, (&row.name, &row.label), Moment::default())
     }
 
     /// A reader that does not read costs the latest of each session, however often that changes.
@@ -91,10 +91,10 @@ mod tests {
         let outbox = Outbox::default();
         let key = |id: &str| Key::new(SourceId(0), id);
         for n in 0..10_000 {
-            outbox.put(&key("a"), account("a", &n.to_string()));
+            outbox.put(&key("a"), report("a", &n.to_string()));
             outbox.hear(&key("a"), Time(n));
         }
-        outbox.put(&key("b"), account("b", "main"));
+        outbox.put(&key("b"), report("b", "main"));
         outbox.remove(&key("b"));
         outbox.is_complete();
         let told: Vec<_> = outbox.take().iter().map(|message| serde_json::to_string(message).unwrap()).collect();

@@ -100,7 +100,7 @@ fn wait_for<T>(event: impl Future<Output = T>) -> T {
 }
 
 /// A killed Copilot leaves its lock behind, and one that opens a session may create its `.hold` file before its lock.
-/// In both cases a glimpse cannot show that nobody has the session open, so it is read like a held session.
+/// In both cases a quick scan cannot show that nobody has the session open, so it is read like a held session.
 #[test]
 fn a_session_of_the_history_stays_watched_whatever_its_folder_contains() {
     for files in [&[][..], &["inuse.2000000000.lock"], &["inuse.2000000000.hold"]] {

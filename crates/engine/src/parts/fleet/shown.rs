@@ -6,10 +6,10 @@
 
 use super::last_progress::LastProgress;
 use pilotlight_agents::reader::Reader;
-use pilotlight_core::far::Account;
 use pilotlight_core::fleet::{Row, Session};
+use pilotlight_core::remote::SessionReport;
 use pilotlight_core::session::Key;
-use pilotlight_core::session::far::Unreached;
+use pilotlight_core::session::remote::Unreached;
 use pilotlight_core::time::Time;
 use pilotlight_system::clock::short_on;
 use std::collections::BTreeMap;
@@ -32,14 +32,14 @@ pub struct Shown<'a> {
 
 /// A session on another machine.
 #[derive(Debug)]
-pub(super) struct FarEntry {
+pub(super) struct RemoteEntry {
     pub(super) session: Session,
     /// Its row before its name was made unique.
     pub(super) plain_row: Row,
     pub(super) row: Row,
     pub(super) last_progress: LastProgress,
     /// As its host told it, for our own commands.
-    pub(super) account: Account,
+    pub(super) report: SessionReport,
 }
 
 /// A machine that is not reached.
@@ -100,13 +100,13 @@ impl fmt::Display for Twin {
 
 /// What is on other machines.
 #[derive(Debug, Default)]
-pub(super) struct FarSessions {
-    pub(super) entries: BTreeMap<Key, FarEntry>,
+pub(super) struct RemoteSessions {
+    pub(super) entries: BTreeMap<Key, RemoteEntry>,
     pub(super) troubles: Vec<Trouble>,
     pub(super) twins: Vec<Twin>,
 }
 
-impl FarEntry {
+impl RemoteEntry {
     pub(super) fn shown<'a>(&'a self, key: &'a Key) -> Shown<'a> {
         let Self { row, session, last_progress, .. } = self;
         Shown { key, row, session, last_progress, reader: None }

@@ -94,7 +94,7 @@ fn cpu_samples_start_together_and_end_with_the_limit_they_are_for() {
     let mut fleet = fleet();
     let keys = [0, 10, 60].map(|n| session(&mut fleet, &format!("{n:02}"), Span::seconds(n), &[PROMPT, TOOL]));
     let sampling = |fleet: &Fleet| keys.iter().filter(|key| fleet.entries[*key].sampling.is_some()).count();
-    let busy = |fleet: &Fleet, n: usize| fleet.entries[&keys[n]].session().vitals.busy;
+    let busy = |fleet: &Fleet, n: usize| fleet.entries[&keys[n]].session().liveness.busy;
     let stuck = START.awake + Limits::default().tool_stuck;
     fleet.advance(Moment::of(fleet.wake_at().unwrap()));
     for key in &keys {

@@ -1,13 +1,13 @@
 //! Messages from tasks to the loop.
 
 use super::order_task::OrderResult;
-use crate::parts::looks::LookId;
 use crate::parts::probe::ProbedSession;
+use crate::parts::stream_probes::ProbeId;
 use pilotlight_agents::channel::ServiceReport;
 use pilotlight_agents::channel::connection_event::ConnectionEvent;
 use pilotlight_core::order::Report;
-use pilotlight_core::reception::Word;
 use pilotlight_core::session::{Key, SourceId};
+use pilotlight_core::stream_probe::Word;
 use tokio::sync::oneshot;
 
 /// Identifies a task, and the connection that it may leave behind. Never reused.
@@ -30,5 +30,5 @@ pub(crate) enum TaskMessage {
     /// What the service of a source's sessions reports of one of them.
     ServiceReports(SourceId, ServiceReport),
     /// What a session's server or bridge says about its answer.
-    Heard(Key, LookId, Option<Word>),
+    StreamProbed(Key, ProbeId, Option<Word>),
 }

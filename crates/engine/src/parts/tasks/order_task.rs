@@ -9,13 +9,13 @@ use crate::config::Actions;
 use crate::control::PendingOrder;
 use crate::ledger::LockGuard;
 use crate::parts::resumes::{ResumeRecord, Resumer};
+use pilotlight_agents::channel::action_context::{ActionContext, LogView, RECEIVES};
 use pilotlight_agents::channel::failure::Failure;
 use pilotlight_agents::channel::fault::Place;
-use pilotlight_agents::channel::site::{LogView, RECEIVES, Site};
 use pilotlight_agents::channel::{Connection, Reach, Servers};
 use pilotlight_agents::evidence::Evidence;
 use pilotlight_agents::source::{Resume, Source};
-use pilotlight_core::action::{Action, Trait};
+use pilotlight_core::action::{Action, ActionFlag};
 use pilotlight_core::attempts::Attempts;
 use pilotlight_core::fleet::Kind;
 use pilotlight_core::order::{Operation, Reply, Which};
@@ -38,7 +38,7 @@ pub(crate) struct OrderTask {
     /// The order, and who gave it.
     pub(crate) pending: PendingOrder,
     pub(crate) messages: mpsc::UnboundedSender<TaskMessage>,
-    pub(crate) site: Site,
+    pub(crate) context: ActionContext,
     /// Keeps up to date what the site sees of the session.
     pub(crate) log_view: watch::Sender<LogView>,
     pub(crate) status: Status,
@@ -113,9 +113,9 @@ impl OrderTask {
         self.operation().action()
     }
 
-    /// The servers that it contacts.
+    /// The servers that it connections.
     pub(crate) fn contacted(&self) -> Vec<Place> {
-        let servers = self.reach.servers.as_ref().filter(|_| self.action().is(Trait::AsksServer));
+        let servers = self.reach.servers.as_ref().filter(|_| self.action().is(ActionFlag::AsksServer));
         servers.map_or_else(Vec::new, |servers| servers.places())
     }
 
@@ -187,17 +187,17 @@ impl OrderTask {
 
     /// Shows an open request, and leaves it open.
     async fn look(&self, request: &str) -> OrderResult {
-        self.reach.channel()?.look(&self.site, request).await?;
+        self.reach.channel()?.look(&self.context, request).await?;
         done("shown, and left open")
     }
 
     async fn answer(&self, which: &Which, approve: bool) -> OrderResult {
-        done(self.reach.channel()?.answer(&self.site, which, approve).await?)
+        done(self.reach.channel()?.answer(&self.context, which, approve).await?)
     }
 
     /// Answers a session's question to its user, or shows the question.
     async fn reply(&self, reply: &Reply) -> OrderResult {
-        done(self.reach.channel_for_questions()?.reply(&self.site, reply).await?)
+        done(self.reach.channel_for_questions()?.reply(&self.context, reply).await?)
     }
 
     /// The agent's program: the one in the settings, or else the one that is found.
@@ -214,11 +214,11 @@ impl OrderTask {
 
     async fn stop(&self) -> OrderResult {
         let channel = self.reach.channel()?;
-        if self.pending.order.unless_receiving && channel.receives(&self.site).await? {
+        if self.pending.order.unless_receiving && channel.receives(&self.context).await? {
             self.report_receiving();
             return Err(Failure::refused(RECEIVES));
         }
-        done(channel.stop(&self.site).await?)
+        done(channel.stop(&self.context).await?)
     }
 }
 

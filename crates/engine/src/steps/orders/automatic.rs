@@ -35,7 +35,7 @@ impl Engine {
                 let went_on = (marks.prompt, marks.aborted) != (facts.marks.prompt, facts.marks.aborted);
                 if went_on || is_over(facts) {
                     // A session whose server died meanwhile is not hosted by itself.
-                    let is_wanted = !went_on && facts.is_left_undone(session.vitals.left_undone);
+                    let is_wanted = !went_on && facts.is_left_undone(session.liveness.left_undone);
                     let wanted = is_wanted && session.runner().live().is_some();
                     due.push((key.clone(), wanted.then_some((Operation::Continue, CONTINUES))));
                 }
@@ -43,7 +43,7 @@ impl Engine {
                 let since = facts.denials.since().map(|since| since.wall);
                 let resends = self.world.config.actions.resend && offer(Action::Continue, session, status).is_ok();
                 let operation = if resends { Operation::Continue } else { Operation::Reconnect { resend: false } };
-                if since != self.contacts.tasks.auto_reconnected.get(key).copied()
+                if since != self.connections.tasks.auto_reconnected.get(key).copied()
                     && offer(operation.action(), session, status).is_ok()
                 {
                     due.push((key.clone(), Some((operation, RECONNECTS))));
@@ -62,7 +62,7 @@ impl Engine {
                 let action = order.operation.action().name();
                 log::info!(session = private(&key.id), action = action, "{}", why);
                 if let Some(since) = since {
-                    self.contacts.tasks.auto_reconnected.insert(key.clone(), since.wall);
+                    self.connections.tasks.auto_reconnected.insert(key.clone(), since.wall);
                 }
                 match self.disk.page(&key).check_countable() {
                     Err(error) if !was_asked_for => {

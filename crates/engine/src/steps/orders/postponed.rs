@@ -4,11 +4,11 @@
 use super::refuse;
 use crate::Engine;
 use crate::control::PendingOrder;
-use crate::parts::orders::{Patience, PostponedOrder, WaitFor};
+use crate::parts::orders::{OrderDeadline, PostponedOrder, WaitFor};
 use crate::parts::probe::due_probe;
 use pilotlight_agents::channel::PROBE_TIMEOUT;
 use pilotlight_agents::reading::GRACE;
-use pilotlight_core::action::{Action, ServerState, Trait};
+use pilotlight_core::action::{Action, ActionFlag, ServerState};
 use pilotlight_core::fleet::{Kind, Session};
 use pilotlight_core::owner::{Held, Owner};
 use pilotlight_core::session::Key;
@@ -57,7 +57,7 @@ impl Engine {
                 // Several may have waited for the same.
                 WaitFor::End(_) | WaitFor::Owner(_) | WaitFor::Bridge(_) | WaitFor::Probe(_) => now + TURN_WITHIN,
             };
-            self.run_or_postpone(pending, Patience::ForTurn(end));
+            self.run_or_postpone(pending, OrderDeadline::ForTurn(end));
         }
     }
 
@@ -67,10 +67,10 @@ impl Engine {
             WaitFor::Log(key, _) => !self.disk.agenda.is_reading(key),
             WaitFor::End(pid) => !is_ending(*pid),
             WaitFor::Owner(key) => self.world.fleet.is_settled(key),
-            WaitFor::Bridge(session) => self.contacts.has_bridge_reported(session),
-            WaitFor::Probe(key) => self.world.fleet.get(key).is_none_or(|entry| !entry.session().vitals.probing),
-            WaitFor::Turn(key) => !self.contacts.tasks.is_busy(key),
-            WaitFor::Room(_) => self.contacts.tasks.has_room(Action::Reconnect),
+            WaitFor::Bridge(session) => self.connections.has_bridge_reported(session),
+            WaitFor::Probe(key) => self.world.fleet.get(key).is_none_or(|entry| !entry.session().liveness.probing),
+            WaitFor::Turn(key) => !self.connections.tasks.is_busy(key),
+            WaitFor::Room(_) => self.connections.tasks.has_room(Action::Reconnect),
             WaitFor::Lock(_) => false,
         }
     }
@@ -81,15 +81,15 @@ impl Engine {
         &self,
         action: Action,
         note: Option<&Note>,
-        patience: Patience,
+        patience: OrderDeadline,
     ) -> Option<(WaitFor, Time)> {
         let now = self.world.now().awake;
-        let takes_turns = |action: Option<Action>| action.is_some_and(|action| action.is(Trait::TakesTurns));
+        let takes_turns = |action: Option<Action>| action.is_some_and(|action| action.is(ActionFlag::TakesTurns));
         let is_answer = takes_turns(Some(action))
             && note.is_none_or(|note| takes_turns(Action::named(&note.doing)) && !is_stopped(note.process));
         let end = match patience {
-            Patience::Full => now + TURN_WITHIN,
-            Patience::ForTurn(end) => end,
+            OrderDeadline::Full => now + TURN_WITHIN,
+            OrderDeadline::ForTurn(end) => end,
         };
         // The holder writes its note just after it has the lock.
         let latest = if note.is_none() { end - (TURN_WITHIN - NOTED_WITHIN) } else { end };
@@ -98,17 +98,17 @@ impl Engine {
 
     /// Until when, by the awake clock, an order waits for the end of its session's log, which is read on now: after a start
     /// the log may be long, or the machine busy.
-    pub(super) fn log_deadline(&mut self, key: &Key, patience: Patience) -> Option<Time> {
+    pub(super) fn log_deadline(&mut self, key: &Key, patience: OrderDeadline) -> Option<Time> {
         self.read_session_now(key);
         let latest = self.world.now().awake + LOG_READ_WITHIN;
         self.disk.agenda.is_reading(key).then(|| match patience {
-            Patience::Full => latest,
-            Patience::ForTurn(end) => latest.min(end),
+            OrderDeadline::Full => latest,
+            OrderDeadline::ForTurn(end) => latest.min(end),
         })
     }
 
     /// Goes on with an order whose session's log was read to its end, and refuses any other.
-    fn go_on_after_log(&mut self, pending: PendingOrder, key: &Key, patience: Patience) {
+    fn go_on_after_log(&mut self, pending: PendingOrder, key: &Key, patience: OrderDeadline) {
         if !self.disk.agenda.is_reading(key) {
             return self.run_or_postpone(pending, patience);
         }
@@ -118,13 +118,13 @@ impl Engine {
 
     /// Until when, by the awake clock, an order waits for a bridge: if the session may have one that is not connected.
     pub(super) fn bridge_deadline(&mut self, key: &Key, action: Action) -> Option<Time> {
-        if !self.contacts.is_listening_to_bridges()
-            || !action.is(Trait::OverBridge)
-            || self.contacts.has_bridge_reported(&key.id)
+        if !self.connections.is_listening_to_bridges()
+            || !action.is(ActionFlag::OverBridge)
+            || self.connections.has_bridge_reported(&key.id)
         {
             return None;
         }
-        self.contacts.find_server(&mut self.world, &self.disk, key);
+        self.connections.find_server(&mut self.world, &self.disk, key);
         let session = self.world.fleet.get(key)?.session();
         let may_have_bridge = session.observed.owner.live().is_some() && session.observed.about.kind == Kind::Terminal;
         let is_expected = may_have_bridge && session.control.server == ServerState::NotListening;
@@ -133,31 +133,33 @@ impl Engine {
 
     /// Until when, by the awake clock, a recovery waits for what a silent session's server says: it stops a turn only if
     /// that is not known to work or to wait. This does not depend on whether a tray, or the settings, ask by themselves:
-    /// the order contacts that server anyway.
+    /// the order connections that server anyway.
     pub(super) fn probe_deadline(&mut self, key: &Key, action: Action) -> Option<Time> {
-        let entry = self.world.fleet.get(key).filter(|_| action.is(Trait::Counted))?;
+        let entry = self.world.fleet.get(key).filter(|_| action.is(ActionFlag::Counted))?;
         let session = entry.session();
         let wanted = due_probe(session, entry.verdict.status).filter(|_| session.answer().is_none());
         if let Some(((pid, _), progress)) = wanted
-            && !session.vitals.probing
+            && !session.liveness.probing
         {
-            self.contacts.probe_process(&mut self.world, &self.disk, pid, vec![(key.clone(), progress)]);
+            self.connections.probe_process(&mut self.world, &self.disk, pid, vec![(key.clone(), progress)]);
         }
-        let is_asked = self.world.fleet.get(key).is_some_and(|entry| entry.session().vitals.probing);
+        let is_asked = self.world.fleet.get(key).is_some_and(|entry| entry.session().liveness.probing);
         is_asked.then(|| self.world.now().awake + PROBED_WITHIN)
     }
 
     /// Why an order that was refused may soon be possible, and until when, by the awake clock, it may wait for that.
-    pub(super) fn reason_to_wait(&self, key: &Key, action: Action, patience: Patience) -> Option<(WaitFor, Time)> {
+    pub(super) fn reason_to_wait(&self, key: &Key, action: Action, patience: OrderDeadline) -> Option<(WaitFor, Time)> {
         let (session, now) = (self.world.fleet.get(key)?.session(), self.world.now().awake);
-        if action.is(Trait::TakesTurns) && session.control.under_way.is_some_and(|other| other.is(Trait::TakesTurns)) {
+        if action.is(ActionFlag::TakesTurns)
+            && session.control.under_way.is_some_and(|other| other.is(ActionFlag::TakesTurns))
+        {
             let end = match patience {
-                Patience::Full => now + TURN_WITHIN,
-                Patience::ForTurn(end) => end,
+                OrderDeadline::Full => now + TURN_WITHIN,
+                OrderDeadline::ForTurn(end) => end,
             };
             return (now < end).then(|| (WaitFor::Turn(key.clone()), end));
         }
-        if matches!(patience, Patience::ForTurn(_)) {
+        if matches!(patience, OrderDeadline::ForTurn(_)) {
             return None;
         }
         if session.observed.held == Held::Pending {
@@ -171,13 +173,13 @@ impl Engine {
 
     /// The other session that a session's owner is just opening, if the action is to end that owner.
     pub(super) fn session_being_opened(&self, session: &Session, action: Action) -> Option<&Key> {
-        let pid = session.observed.owner.pid().filter(|_| action.is(Trait::EndsOwner))?;
+        let pid = session.observed.owner.pid().filter(|_| action.is(ActionFlag::EndsOwner))?;
         self.world.fleet.being_opened_by(pid)
     }
 
     /// Whether ending the session's owner would end another session, which that owner has open or is just opening.
     pub(super) fn would_end_another(&self, session: &Session, action: Action) -> bool {
-        action.is(Trait::EndsOwner)
+        action.is(ActionFlag::EndsOwner)
             && (session.control.other_sessions > 0 || self.session_being_opened(session, action).is_some())
     }
 
@@ -189,6 +191,6 @@ impl Engine {
             return None;
         };
         let is_exiting = || is_ending(pid) || is_gone(pid, self.world.now().wall);
-        (action.is(Trait::Recovery) && is_exiting()).then_some(pid)
+        (action.is(ActionFlag::Recovery) && is_exiting()).then_some(pid)
     }
 }

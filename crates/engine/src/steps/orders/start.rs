@@ -5,8 +5,8 @@ use crate::Engine;
 use crate::control::PendingOrder;
 use crate::ledger::LockGuard;
 use crate::parts::tasks::{NewOwner, OrderTask, TaskId, log_view_of};
-use pilotlight_agents::channel::site::Site;
-use pilotlight_core::action::{Action, Trait, is_cut_off};
+use pilotlight_agents::channel::action_context::ActionContext;
+use pilotlight_core::action::{Action, ActionFlag, is_cut_off};
 use pilotlight_core::fleet::Kind;
 use pilotlight_core::order::{Outcome, Report};
 use pilotlight_core::owner::Held;
@@ -23,21 +23,22 @@ impl Engine {
         let now = self.world.now();
         let action = pending.order.operation.action();
         // From here on, orders for the session come to us and are not forwarded.
-        if action.is(Trait::Counted)
+        if action.is(ActionFlag::Counted)
             && let Some(serve) = self.orders.on_first_attach.take()
         {
-            self.contacts.holder_folders.clear();
+            self.connections.holder_folders.clear();
             serve();
         }
         let Some(task) = self.order_task(key, pending, guard) else {
             return pending.report(Report::End(Outcome::Unknown));
         };
         // These act without asking for a permit.
-        if !(action.is(Trait::AsksServer) || action.is(Trait::OverBridge) || action.is(Trait::Recovery)) {
+        if !(action.is(ActionFlag::AsksServer) || action.is(ActionFlag::OverBridge) || action.is(ActionFlag::Recovery))
+        {
             pending.begin();
         }
-        let task = self.contacts.tasks.start(task);
-        let recovers = action.is(Trait::Counted);
+        let task = self.connections.tasks.start(task);
+        let recovers = action.is(ActionFlag::Counted);
         let marks = self.world.fleet.get(key).map(|entry| entry.session().observed.facts.marks);
         self.world.update_control(key, |control| {
             if action.excludes_others() {
@@ -55,35 +56,35 @@ impl Engine {
 
     /// The task that carries out an order, with everything that it needs.
     fn order_task(&mut self, key: &Key, pending: &PendingOrder, guard: Option<LockGuard>) -> Option<OrderTask> {
-        let (id, finding) = (self.contacts.tasks.new_id(), self.contacts.finding_now(&self.world, key));
+        let (id, probe_result) = (self.connections.tasks.new_id(), self.connections.finding_now(&self.world, key));
         let entry = self.world.fleet.get(key)?;
         let (session, status) = (entry.session(), entry.verdict.status);
         let Observed { owner, about, held, .. } = &session.observed;
         let (log_view, seen) = watch::channel(log_view_of(session, status));
-        let site = Site {
+        let context = ActionContext {
             id: session.id.clone(),
             cwd: session.cwd().map(PathBuf::from),
             owned: *held == Held::Verified,
             log_view: seen,
-            finding,
+            probe_result,
             drawn_by: owner.live().filter(|pid| about.kind == Kind::Terminal && terminal_of(*pid).is_some()),
-            permit: self.contacts.tasks.permit(id),
-            reports: self.contacts.tasks.reports(id),
+            permit: self.connections.tasks.permit(id),
+            reports: self.connections.tasks.reports(id),
         };
         let suspects = self.disk.suspects(key, &pending.order, session).into_iter();
-        let with_servers = |pid| (pid, self.contacts.servers_at(&self.world, &self.disk, key, pid, false));
+        let with_servers = |pid| (pid, self.connections.servers_at(&self.world, &self.disk, key, pid, false));
         let action = pending.order.operation.action();
-        let creates_owner = action.is(Trait::Recovery) && session.runner().live().is_none();
+        let creates_owner = action.is(ActionFlag::Recovery) && session.runner().live().is_none();
         let hosts = action != Action::Resume && about.kind == Kind::Sdk;
         Some(OrderTask {
             id,
             key: key.clone(),
             pending: pending.clone(),
-            messages: self.contacts.tasks.sender(),
-            site,
+            messages: self.connections.tasks.sender(),
+            context,
             log_view,
             status,
-            reach: self.contacts.reach(&self.world, &self.disk, key),
+            reach: self.connections.reach(&self.world, &self.disk, key),
             source: self.disk.homes.source(key.source).clone(),
             kind: about.kind,
             owner: owner.clone(),
@@ -92,7 +93,7 @@ impl Engine {
             pane: session.observed.pane.clone(),
             names: self.world.config.owners.names.clone(),
             actions: self.world.config.actions.clone(),
-            resumes_here: self.contacts.tasks.resumes_here.clone(),
+            resumes_here: self.connections.tasks.resumes_here.clone(),
             now: self.world.now().wall,
             started: Instant::now(),
             was_postponed: session.control.pending_continue.is_some(),
@@ -113,7 +114,7 @@ impl Engine {
     /// Whether a task may send what it is about to send: whoever gave the order is still there, and the turn that it
     /// was for is still the last.
     pub(crate) fn may_send(&mut self, task: TaskId) -> Result<(), String> {
-        let Some(task) = self.contacts.tasks.get(task).cloned() else {
+        let Some(task) = self.connections.tasks.get(task).cloned() else {
             return Err("it was cancelled; nothing was sent".into());
         };
         let (key, pending, resumes) = (&task.key, &task.pending, task.new_owner.is_some());
@@ -138,7 +139,7 @@ impl Engine {
         match self.world.fleet.get(key) {
             Some(entry) => {
                 let session = entry.session();
-                self.contacts.tasks.update_log_views(&self.world.fleet, [key]);
+                self.connections.tasks.update_log_views(&self.world.fleet, [key]);
                 if self.would_end_another(session, task.action()) {
                     return Err(
                         "its process has opened another session, which would end as well: it is signalled no further"

@@ -42,7 +42,7 @@ fn engine(home: &Path) -> Engine {
 }
 
 async fn next(engine: &mut Engine) -> TaskMessage {
-    timeout(Duration::from_secs(30), engine.contacts.tasks.next_message())
+    timeout(Duration::from_secs(30), engine.connections.tasks.next_message())
         .await
         .expect("a task says something")
         .unwrap()
@@ -65,10 +65,10 @@ async fn a_fourth_recovery_waits_for_the_end_of_one_of_three() {
         assert_eq!(under_way, Some(Action::Resume), "{:?}", reports.each_mut().map(UnboundedReceiver::try_recv));
     }
     let [.., third, fourth] = &keys;
-    assert!(engine.contacts.tasks.is_busy(third) && !engine.contacts.tasks.is_busy(fourth));
+    assert!(engine.connections.tasks.is_busy(third) && !engine.connections.tasks.is_busy(fourth));
     engine.retry_postponed();
-    assert!(!engine.contacts.tasks.is_busy(fourth), "three are running");
-    while !engine.contacts.tasks.is_busy(fourth) {
+    assert!(!engine.connections.tasks.is_busy(fourth), "three are running");
+    while !engine.connections.tasks.is_busy(fourth) {
         let message = next(&mut engine).await;
         engine.handle_task_message(message);
         engine.retry_postponed();

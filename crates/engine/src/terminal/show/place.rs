@@ -25,12 +25,12 @@ pub(super) struct Place {
     pub(super) window: Option<u32>,
     /// The process whose own terminal shows it, if its terminal has no window itself.
     pub(super) client: Option<u32>,
-    pub(super) how: How,
+    pub(super) how: Selector,
 }
 
 /// How it is selected.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum How {
+pub(super) enum Selector {
     /// By this command.
     Run(Program, Vec<String>),
     /// By a call.
@@ -58,9 +58,9 @@ impl Program {
 }
 
 /// What terminals told a process, in its environment.
-pub(super) type Told = HashMap<OsString, OsString>;
+pub(super) type TerminalVariables = HashMap<OsString, OsString>;
 
 /// One of these variables, if it is text.
-pub(super) fn text<'a>(told: &'a Told, name: &str) -> Option<&'a str> {
+pub(super) fn text<'a>(told: &'a TerminalVariables, name: &str) -> Option<&'a str> {
     told.get(OsStr::new(name))?.to_str()
 }

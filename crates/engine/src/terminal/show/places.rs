@@ -11,7 +11,7 @@ mod konsole;
 mod wezterm;
 mod zellij;
 
-use super::place::{How, Place, Told, Wanted, text};
+use super::place::{Place, Selector, TerminalVariables, Wanted, text};
 use pilotlight_system::process::variables;
 use std::path::Path;
 
@@ -19,7 +19,7 @@ use std::path::Path;
 const VARIABLES: [&str; 6] =
     [kitty::TO, wezterm::SOCKET, konsole::SERVICE, konsole::SESSION, zellij::SESSION, zellij::PANE];
 
-fn told(pid: u32) -> Told {
+fn told(pid: u32) -> TerminalVariables {
     variables(pid, &VARIABLES).unwrap_or_default().into_iter().filter(|(_, value)| !value.is_empty()).collect()
 }
 
@@ -57,10 +57,10 @@ pub(super) fn find(programs: Option<&Path>, wanted: &Wanted<'_>) -> Result<Optio
 /// In words for the user.
 pub(super) fn select(programs: Option<&Path>, place: &Place) -> Result<(), String> {
     match &place.how {
-        How::Run(program, words) => {
+        Selector::Run(program, words) => {
             let done = program.ask(programs, words)?.map(drop);
             done.ok_or_else(|| format!("{} will not select it: it may have closed", program.name))
         }
-        How::Konsole { service, window, session } => konsole::select(service, window, *session),
+        Selector::Konsole { service, window, session } => konsole::select(service, window, *session),
     }
 }

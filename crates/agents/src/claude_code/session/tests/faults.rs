@@ -564,7 +564,7 @@ fn case_582_nothing_is_history_at_a_glance_where_the_files_of_processes_cannot_b
             openings: OpenSessions::NONE,
             all: false,
         };
-        store::Glimpses::new(world.home(), &world.home().join(store::PROJECTS), None).past(ID, &reading).is_some()
+        store::SessionScan::new(world.home(), &world.home().join(store::PROJECTS), None).past(ID, &reading).is_some()
     };
     assert!(is_past());
     let folder = world.home().join(pid_file::FOLDER);

@@ -1,11 +1,11 @@
 //! Answers permission requests by their ids.
 
 use super::drawn::{LONG, drawn};
+use crate::channel::action_context::{ActionContext, EFFECT_TIMEOUT, LogView, POLL_INTERVAL};
 use crate::channel::answering::{begin_answer, choose};
 use crate::channel::failure::Failure;
 use crate::channel::fault::Fault;
 use crate::channel::request::Request;
-use crate::channel::site::{EFFECT_TIMEOUT, LogView, POLL_INTERVAL, Site};
 use crate::copilot::server::client::{Decision, Link};
 use pilotlight_core::order::{Step, Which};
 use pilotlight_core::text::counted;
@@ -13,30 +13,33 @@ use pilotlight_core::turn::Call;
 use tokio::time::{sleep, timeout};
 
 /// The open requests of a session.
-pub(in crate::copilot::server) async fn requests_over(link: &Link, site: &Site) -> Result<Vec<Request>, Failure> {
-    let commands = site.log_view.borrow().commands.clone();
-    let open = link.pending(&site.id).await.map_err(|fault| Failure::of(Step::TakeOver, fault))?;
+pub(in crate::copilot::server) async fn requests_over(
+    link: &Link,
+    context: &ActionContext,
+) -> Result<Vec<Request>, Failure> {
+    let commands = context.log_view.borrow().commands.clone();
+    let open = link.pending(&context.id).await.map_err(|fault| Failure::of(Step::TakeOver, fault))?;
     Ok(open.into_iter().map(|request| request.with_command(&commands)).collect())
 }
 
 /// Answers requests.
 pub(in crate::copilot::server) async fn answer_over(
     link: &Link,
-    site: &Site,
+    context: &ActionContext,
     which: &Which,
     approve: bool,
 ) -> Result<String, Failure> {
-    if let Some(process) = site.drawn_by {
+    if let Some(process) = context.drawn_by {
         let is_long = |request: &Request| request.too_large || request.text.len() > LONG;
-        drawn(process, requests_over(link, site).await?.iter().any(is_long)).await?;
+        drawn(process, requests_over(link, context).await?.iter().any(is_long)).await?;
     }
-    let chosen = choose(site, requests_over(link, site).await?, which)?;
-    let done = begin_answer(site, &chosen, approve).await?;
-    let (answered, stopped) = send_answers(link, &site.id, &chosen, approve).await;
+    let chosen = choose(context, requests_over(link, context).await?, which)?;
+    let done = begin_answer(context, &chosen, approve).await?;
+    let (answered, stopped) = send_answers(link, &context.id, &chosen, approve).await;
     let (mut count, of) = (answered.len(), chosen.len());
     if let Some((request, fault)) = stopped {
         let so_far = if of == 1 { String::new() } else { format!("{done} {count} of {of}, then ") };
-        confirm_in_log(site, request, &fault, approve, &so_far).await?;
+        confirm_in_log(context, request, &fault, approve, &so_far).await?;
         count += 1;
         if request != &*chosen[of - 1].id {
             let why = format!("{done} {count} of {of}, then {fault}");
@@ -47,7 +50,7 @@ pub(in crate::copilot::server) async fn answer_over(
     if answered.is_empty() {
         return Err(Failure::no_longer_open());
     }
-    verify_closed(link, site, &answered).await?;
+    verify_closed(link, context, &answered).await?;
     Ok(summary(done, count, of))
 }
 
@@ -73,7 +76,13 @@ async fn send_answers<'a>(
 
 /// Checks whether the answer to this request, of which the server told only a fault, has taken effect: its log would
 /// have it. `so_far` says what was done before.
-async fn confirm_in_log(site: &Site, request: &str, fault: &Fault, approve: bool, so_far: &str) -> Result<(), Failure> {
+async fn confirm_in_log(
+    context: &ActionContext,
+    request: &str,
+    fault: &Fault,
+    approve: bool,
+    so_far: &str,
+) -> Result<(), Failure> {
     let failed = |why| Failure { why, ..Failure::of(Step::TakeOver, fault.clone()) };
     if !fault.may_have_succeeded() {
         return Err(failed(format!("{so_far}{fault}")));
@@ -82,22 +91,22 @@ async fn confirm_in_log(site: &Site, request: &str, fault: &Fault, approve: bool
     let in_log = |log_view: &LogView| {
         log_view.answered.iter().rev().find(|(other, _)| *other == call).map(|(_, allowed)| *allowed)
     };
-    if !site.log_shows(|log_view| in_log(log_view) == Some(approve)).await {
-        let log = match in_log(&site.log_view.borrow()) {
+    if !context.log_shows(|log_view| in_log(log_view) == Some(approve)).await {
+        let log = match in_log(&context.log_view.borrow()) {
             Some(_) => "its log has another answer",
             None => "its log has no answer yet",
         };
         return Err(failed(format!("{so_far}{fault}; {log}")).unconfirmed());
     }
-    site.step(Step::Verify, "its server did not reply, but its log has the answer");
+    context.step(Step::Verify, "its server did not reply, but its log has the answer");
     Ok(())
 }
 
 /// Verifies that the answered requests are no longer open, by the server's word or, if that fails, by the log.
-async fn verify_closed(link: &Link, site: &Site, answered: &[&str]) -> Result<(), Failure> {
+async fn verify_closed(link: &Link, context: &ActionContext, answered: &[&str]) -> Result<(), Failure> {
     let closed = async {
         loop {
-            let open = link.pending(&site.id).await?;
+            let open = link.pending(&context.id).await?;
             if !open.iter().any(|request| answered.contains(&&*request.id)) {
                 return Ok(());
             }
@@ -105,17 +114,17 @@ async fn verify_closed(link: &Link, site: &Site, answered: &[&str]) -> Result<()
         }
     };
     match timeout(EFFECT_TIMEOUT, closed).await {
-        Ok(Ok(())) => site.step(Step::Verify, "no longer open"),
+        Ok(Ok(())) => context.step(Step::Verify, "no longer open"),
         // A session that ended after its last answer has no open requests.
-        Ok(Err(Fault::NotLoaded(_))) => site.step(Step::Verify, "the session has ended"),
+        Ok(Err(Fault::NotLoaded(_))) => context.step(Step::Verify, "the session has ended"),
         // The server accepted the answer. The log can confirm the rest.
         Ok(Err(fault)) => {
             let calls: Vec<_> = answered.iter().map(|id| Call::of(id)).collect();
             let has = |log_view: &LogView, call| log_view.answered.iter().any(|(other, _)| *other == call);
-            if !site.log_shows(|log_view| calls.iter().all(|call| has(log_view, *call))).await {
+            if !context.log_shows(|log_view| calls.iter().all(|call| has(log_view, *call))).await {
                 return Err(Failure::of(Step::Verify, fault).unconfirmed());
             }
-            site.step(Step::Verify, "its log says so");
+            context.step(Step::Verify, "its log says so");
         }
         Err(_) => {
             let why = "the answer was accepted, but the request is still open";

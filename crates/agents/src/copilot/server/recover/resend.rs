@@ -1,9 +1,9 @@
 //! Sends a prompt that continues a session, over an attachment.
 
 use super::stop::abort;
+use crate::channel::action_context::{ActionContext, EFFECT_TIMEOUT, LogView};
 use crate::channel::failure::Failure;
 use crate::channel::order::Prompt;
-use crate::channel::site::{EFFECT_TIMEOUT, LogView, Site};
 use crate::copilot::server::attached::{Attached, Rest};
 use pilotlight_core::attempts::Mark;
 use pilotlight_core::order::Step;
@@ -42,10 +42,10 @@ async fn wait_for_rest(
 }
 
 /// Takes back a prompt that waits behind another one: that came in the moment between our last question and our prompt.
-async fn take_back(attached: &Attached, message: &str, prompt: &Prompt, site: &Site) -> Failure {
+async fn take_back(attached: &Attached, message: &str, prompt: &Prompt, context: &ActionContext) -> Failure {
     match attached.withdraw(message, prompt.text()).await {
         Ok(true) => {
-            site.step(Step::Verify, "another prompt came first; this one was taken back");
+            context.step(Step::Verify, "another prompt came first; this one was taken back");
             Failure::refusal(Step::Resend, PROMPTED)
         }
         Ok(false) | Err(_) => {
@@ -56,8 +56,8 @@ async fn take_back(attached: &Attached, message: &str, prompt: &Prompt, site: &S
 }
 
 /// Refuses a prompt that no longer fits the session's log: another one came first, or a tool would run twice.
-fn check_may_repeat(prompt: &Prompt, last: Option<Mark>, site: &Site) -> Result<(), Failure> {
-    let log_view = site.log_view.borrow();
+fn check_may_repeat(prompt: &Prompt, last: Option<Mark>, context: &ActionContext) -> Result<(), Failure> {
+    let log_view = context.log_view.borrow();
     if log_view.prompt != last {
         return Err(Failure::refusal(Step::Resend, PROMPTED));
     }
@@ -78,16 +78,21 @@ enum Delivery {
 }
 
 /// Sends the prompt once. `before` is the last prompt that the log had by then.
-async fn deliver(attached: &Attached, prompt: &Prompt, before: Option<Mark>, site: &Site) -> Result<Delivery, Failure> {
+async fn deliver(
+    attached: &Attached,
+    prompt: &Prompt,
+    before: Option<Mark>,
+    context: &ActionContext,
+) -> Result<Delivery, Failure> {
     match attached.send(prompt.text()).await {
         Ok(message) => Ok(Delivery::Accepted(message)),
         Err(fault) if !fault.may_have_succeeded() => Err(Failure::of(Step::Resend, fault)),
         // Sending again could deliver the prompt twice.
-        Err(fault) if !site.log_shows(|log_view| log_view.prompt != before).await => {
+        Err(fault) if !context.log_shows(|log_view| log_view.prompt != before).await => {
             Err(Failure::of(Step::Resend, fault).unconfirmed())
         }
         Err(_) => {
-            site.step(Step::Verify, "its server did not reply, but its log has the prompt");
+            context.step(Step::Verify, "its server did not reply, but its log has the prompt");
             Ok(Delivery::Logged)
         }
     }
@@ -95,17 +100,17 @@ async fn deliver(attached: &Attached, prompt: &Prompt, before: Option<Mark>, sit
 
 /// What became of a prompt that was sent: the log has grown, or something explains why it has not. `None` if the session
 /// ignores the prompt.
-fn effect(attached: &Attached, has_grown: bool, site: &Site) -> Option<&'static str> {
+fn effect(attached: &Attached, has_grown: bool, context: &ActionContext) -> Option<&'static str> {
     let (verified, outcome) = if has_grown {
         ("the session works on it", "sent")
-    } else if site.log_view.borrow().tools_open > 0 {
+    } else if context.log_view.borrow().tools_open > 0 {
         ("a tool is still open", "sent, and waits for a tool that is still open")
     } else if attached.asks() {
         ("it asks you something", "sent, and waits for your answer to what it asks")
     } else {
         return None;
     };
-    site.step(Step::Verify, verified);
+    context.step(Step::Verify, verified);
     Some(outcome)
 }
 
@@ -119,17 +124,18 @@ pub async fn resend(
     attached: &Attached,
     prompt: &Prompt,
     last: Option<Mark>,
-    site: &Site,
+    context: &ActionContext,
     span: Duration,
 ) -> Result<String, Failure> {
-    check_may_repeat(prompt, last, site)?;
-    let mut log_view = site.log_view.clone();
+    check_may_repeat(prompt, last, context)?;
+    let mut log_view = context.log_view.clone();
     let failed = |fault| Failure::of(Step::Resend, fault);
     // The log on disk lags behind the server.
     let mut log_end = attached.log_end().await.map_err(failed)?;
     for attempt in 1..=2 {
-        wait_for_rest(attached, log_end.as_deref(), || attempt == 1 && site.log_view.borrow().prompt != last).await?;
-        site.may_send(Step::Resend).await?;
+        wait_for_rest(attached, log_end.as_deref(), || attempt == 1 && context.log_view.borrow().prompt != last)
+            .await?;
+        context.may_send(Step::Resend).await?;
         if attached.rests_since(log_end.as_deref()).await.map_err(failed)? != Rest::Rests {
             return Err(Failure::refusal(Step::Resend, PROMPTED));
         }
@@ -139,25 +145,25 @@ pub async fn resend(
             let log_view = log_view.borrow_and_update();
             (log_view.events, log_view.prompt)
         };
-        site.step(Step::Resend, format!("sends it, attempt {attempt}"));
-        let Delivery::Accepted(message) = deliver(attached, prompt, prompt_before, site).await? else {
+        context.step(Step::Resend, format!("sends it, attempt {attempt}"));
+        let Delivery::Accepted(message) = deliver(attached, prompt, prompt_before, context).await? else {
             return Ok("sent".to_owned());
         };
         let until = Instant::now() + span;
         if let (Some(since), Some(message)) = (since, message)
             && attached.is_behind(&since, &message, until).await.unwrap_or(false)
         {
-            return Err(take_back(attached, &message, prompt, site).await);
+            return Err(take_back(attached, &message, prompt, context).await);
         }
         let has_grown = |log_view: &LogView| log_view.events != before;
         let has_grown = timeout_at(until, log_view.wait_for(has_grown)).await.is_ok_and(|seen| seen.is_ok());
-        if let Some(outcome) = effect(attached, has_grown, site) {
+        if let Some(outcome) = effect(attached, has_grown, context) {
             return Ok(outcome.to_owned());
         }
         if attempt == 1 {
-            abort(&attached.link, site).await?;
+            abort(&attached.link, context).await?;
             if log_view.borrow().prompt != prompt_before {
-                site.step(Step::Verify, "the prompt was logged late");
+                context.step(Step::Verify, "the prompt was logged late");
                 return Ok("the prompt was sent again, and its turn stopped".to_owned());
             }
         }

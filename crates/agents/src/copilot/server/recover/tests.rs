@@ -1,8 +1,8 @@
 use super::*;
+use crate::channel::action_context::{LogView, LoggedRequest, Reports};
 use crate::channel::answering::choose;
 use crate::channel::failure::{Failure, FailureKind};
 use crate::channel::request::Request;
-use crate::channel::site::{LogView, LoggedRequest, Reports};
 use crate::copilot::server::fake::{At, FakeServer, Response, greeting, on_step, site_at};
 use pilotlight_core::order::{LOG_DIFFERS, Report, Step, Which};
 use pilotlight_core::time::Time;
@@ -30,40 +30,40 @@ fn these(ids: &[&str]) -> Which {
     Which::These(ids.iter().map(|id| (*id).to_owned()).collect())
 }
 
-fn site(fakes: &[&FakeServer]) -> (At, watch::Sender<LogView>) {
+fn context(fakes: &[&FakeServer]) -> (At, watch::Sender<LogView>) {
     let endpoints = fakes.iter().map(|fake| fake.endpoint.clone()).collect();
-    let (mut site, sender) = site_at(endpoints, LogView { turn_open: true, ..LogView::default() });
-    site.owned = false;
-    (site, sender)
+    let (mut context, sender) = site_at(endpoints, LogView { turn_open: true, ..LogView::default() });
+    context.owned = false;
+    (context, sender)
 }
 
 #[test]
 fn case_122_only_what_was_named_is_answered() {
-    let (site, _sight) = site(&[]);
+    let (context, _sight) = context(&[]);
     let both = || open(&[("a", "one"), ("b", "two")]);
     let ids =
         |chosen: Result<Vec<Request>, Failure>| chosen.unwrap().iter().map(|r| r.id.to_string()).collect::<Vec<_>>();
     // Another request was opened since, or one of the chosen ones is gone.
-    assert_eq!(ids(choose(&site, both(), &these(&["b"]))), ["b"]);
-    assert_eq!(ids(choose(&site, both(), &these(&["z", "b", "a"]))), ["a", "b"]);
+    assert_eq!(ids(choose(&context, both(), &these(&["b"]))), ["b"]);
+    assert_eq!(ids(choose(&context, both(), &these(&["z", "b", "a"]))), ["a", "b"]);
     for which in [&[][..], &["z"]] {
-        assert!(choose(&site, both(), &these(which)).unwrap_err().kind == FailureKind::Refused);
+        assert!(choose(&context, both(), &these(which)).unwrap_err().kind == FailureKind::Refused);
     }
 }
 
 #[test]
 fn case_107b_a_request_that_is_not_what_was_shown_is_refused() {
     let shown = |id: &str, text: &str| Which::Shown { id: id.to_owned(), text: text.to_owned() };
-    let (site, _sight) = site(&[]);
+    let (context, _sight) = context(&[]);
     let now = || open(&[("b", "rm -rf /")]);
     // A was answered elsewhere, and B opened, while A's popup was shown.
-    assert!(choose(&site, now(), &shown("a", "ls")).unwrap_err().kind == FailureKind::Refused);
-    assert!(choose(&site, now(), &these(&["a"])).unwrap_err().kind == FailureKind::Refused);
+    assert!(choose(&context, now(), &shown("a", "ls")).unwrap_err().kind == FailureKind::Refused);
+    assert!(choose(&context, now(), &these(&["a"])).unwrap_err().kind == FailureKind::Refused);
     // The id matches, but the text differs by at least one character.
     for text in ["ls", "rm -rf / ", "rm -rf", ""] {
-        assert!(choose(&site, now(), &shown("b", text)).unwrap_err().kind == FailureKind::Refused, "{text:?}");
+        assert!(choose(&context, now(), &shown("b", text)).unwrap_err().kind == FailureKind::Refused, "{text:?}");
     }
-    assert_eq!(choose(&site, now(), &shown("b", "rm -rf /")).unwrap().len(), 1);
+    assert_eq!(choose(&context, now(), &shown("b", "rm -rf /")).unwrap().len(), 1);
 }
 
 /// Whoever can write the log decides what rows, popups and scripts are told; what is run is the server's to say.
@@ -116,10 +116,10 @@ fn case_702_a_request_that_the_log_has_in_other_words_is_not_approved() {
         ] {
             let reports = Arc::new(Mutex::new(Vec::new()));
             let kept = Arc::clone(&reports);
-            let (mut site, _sight) = site_at(vec![fake.endpoint.clone()], log_view);
-            site.owned = false;
-            site.reports = Reports::to(move |report| kept.lock().unwrap().push(report));
-            let refused = site.servers.answer(&site, &these(&[id]), true).await.unwrap_err();
+            let (mut context, _sight) = site_at(vec![fake.endpoint.clone()], log_view);
+            context.owned = false;
+            context.reports = Reports::to(move |report| kept.lock().unwrap().push(report));
+            let refused = context.servers.answer(&context, &these(&[id]), true).await.unwrap_err();
             assert_eq!((refused.kind, &*refused.why), (FailureKind::Refused, LOG_DIFFERS), "{says}");
             let told = reports.lock().unwrap().iter().any(|report| {
                 matches!(report, Report::Request(shown) if shown.in_log.as_deref() == Some(says) && !shown.text.contains(says))
@@ -138,9 +138,9 @@ fn case_702_a_request_that_the_log_has_in_other_words_is_not_approved() {
             ("a", has(logged("a", "shell", Some("echo benign"), &[])), false),
         ] {
             let before = answered.load(Ordering::Relaxed);
-            let (mut site, _sight) = site_at(vec![fake.endpoint.clone()], log_view);
-            site.owned = false;
-            let gone = site.servers.answer(&site, &these(&[id]), approve).await.unwrap_err();
+            let (mut context, _sight) = site_at(vec![fake.endpoint.clone()], log_view);
+            context.owned = false;
+            let gone = context.servers.answer(&context, &these(&[id]), approve).await.unwrap_err();
             assert!(gone.why.starts_with("the request is no longer open"), "{id}: {gone}");
             assert_eq!(answered.load(Ordering::Relaxed), before + 1, "{id}");
         }
@@ -157,8 +157,8 @@ fn case_92_a_request_that_somebody_else_answered_is_reported() {
             _ => Response::Result(json!({"success": false})),
         })
         .await;
-        let (site, _sight) = site(&[&fake]);
-        let failure = site.servers.answer(&site, &these(&["a"]), true).await.unwrap_err();
+        let (context, _sight) = context(&[&fake]);
+        let failure = context.servers.answer(&context, &these(&["a"]), true).await.unwrap_err();
         assert!(failure.kind == FailureKind::Refused, "{failure}");
         assert!(failure.to_string().starts_with("the request is no longer open"), "{failure}");
     });
@@ -185,19 +185,19 @@ fn case_192_a_request_beside_a_huge_one_is_answered() {
             }
         })
         .await;
-        let (site, _sight) = site(&[&fake]);
-        let refused = site.servers.answer(&site, &these(&["huge"]), true).await.unwrap_err();
+        let (context, _sight) = context(&[&fake]);
+        let refused = context.servers.answer(&context, &these(&["huge"]), true).await.unwrap_err();
         assert!(
             refused.kind == FailureKind::Refused && refused.to_string().contains("too large to be read here"),
             "{refused}"
         );
         assert!(
-            site.servers.answer(&site, &these(&["huge", "small"]), true).await.unwrap_err().kind
+            context.servers.answer(&context, &these(&["huge", "small"]), true).await.unwrap_err().kind
                 == FailureKind::Refused,
             "none of several unread"
         );
-        site.servers.answer(&site, &these(&["small"]), true).await.unwrap();
-        site.servers.answer(&site, &these(&["huge"]), false).await.unwrap();
+        context.servers.answer(&context, &these(&["small"]), true).await.unwrap();
+        context.servers.answer(&context, &these(&["huge"]), false).await.unwrap();
         let done = [("small", "approve-once"), ("huge", "reject")].map(|(id, kind)| (id.to_owned(), kind.to_owned()));
         assert_eq!(*answered.lock().unwrap(), done);
     });
@@ -208,9 +208,9 @@ fn case_192_a_request_beside_a_huge_one_is_answered() {
 fn answering_and_stopping_close_their_connections() {
     run(async {
         let fake = abortable(|_| false).await;
-        let (site, _sight) = site(&[&fake]);
-        site.servers.stop(&site).await.unwrap();
-        site.servers.answer(&site, &these(&["a"]), true).await.unwrap_err();
+        let (context, _sight) = context(&[&fake]);
+        context.servers.stop(&context).await.unwrap();
+        context.servers.answer(&context, &these(&["a"]), true).await.unwrap_err();
         let all_left = async {
             while fake.left.load(Ordering::SeqCst) < 2 {
                 sleep(Duration::from_millis(5)).await;
@@ -233,7 +233,7 @@ fn an_answer_without_effect_is_a_failure() {
             }
         })
         .await;
-        let (mut site, _sight) = site(&[&fake]);
+        let (mut context, _sight) = context(&[&fake]);
         let shown = Arc::new(Mutex::new(Vec::new()));
         let seen = Arc::clone(&shown);
         let reports = Reports::to(move |report| {
@@ -241,8 +241,8 @@ fn an_answer_without_effect_is_a_failure() {
                 seen.lock().unwrap().push(request.text);
             }
         });
-        site.reports = reports;
-        let failure = site.servers.answer(&site, &these(&["a"]), false).await.unwrap_err();
+        context.reports = reports;
+        let failure = context.servers.answer(&context, &these(&["a"]), false).await.unwrap_err();
         assert_eq!((failure.step, failure.kind), (Some(Step::Verify), FailureKind::Unconfirmed), "{failure}");
         assert!(failure.to_string().starts_with("may have happened: "), "{failure}");
         assert_eq!(*shown.lock().unwrap(), ["Run this command:\n\nls"]);
@@ -263,15 +263,15 @@ fn the_server_that_has_the_session_is_found_among_others() {
         })
         .await;
         let gone = FakeServer::start(|_, _, _| Response::Close).await;
-        let (both, _sight) = site(&[&gone, &without, &with]);
+        let (both, _sight) = context(&[&gone, &without, &with]);
         let (link, _) = both.servers.find(&both).await.unwrap();
         assert_eq!(link.place().to_string(), format!("the Copilot server at {}", with.endpoint.address));
 
-        let (neither, _sight) = site(&[&gone, &without]);
+        let (neither, _sight) = context(&[&gone, &without]);
         let failure = neither.servers.find(&neither).await.unwrap_err();
         assert_eq!((failure.step, failure.faults.len()), (Some(Step::Attach), 2));
         assert!(failure.to_string().starts_with("the step \"attach\" failed: the Copilot server at"), "{failure}");
-        let (none, _sight) = site(&[]);
+        let (none, _sight) = context(&[]);
         assert!(none.servers.find(&none).await.unwrap_err().kind == FailureKind::Refused);
     });
 }
@@ -294,12 +294,12 @@ async fn abortable(busy: impl Fn(usize) -> bool + Send + Sync + 'static) -> Fake
 fn a_stop_is_seen_at_the_server_or_on_disk() {
     run(async {
         let fake = abortable(|aborts| aborts == 0).await;
-        let (by_server, _sight) = site(&[&fake]);
+        let (by_server, _sight) = context(&[&fake]);
         assert_eq!(by_server.servers.stop(&by_server).await.unwrap(), "stopped");
 
         // Background work continues, but the log shows that the turn was aborted.
         let fake = abortable(|_| true).await;
-        let (by_disk, log_view) = site(&[&fake]);
+        let (by_disk, log_view) = context(&[&fake]);
         let by_disk = on_step(&by_disk, move |step| {
             if step == Step::Abort {
                 log_view.send_modify(|log_view| log_view.aborted = Some(Time(1)));
@@ -314,9 +314,9 @@ fn a_stop_is_seen_at_the_server_or_on_disk() {
 fn a_stop_of_background_work_is_seen_at_the_server() {
     run(async {
         let fake = abortable(|_| true).await;
-        let (site, log_view) = site(&[&fake]);
+        let (context, log_view) = context(&[&fake]);
         log_view.send_modify(|log_view| log_view.turn_open = false);
-        let failure = site.servers.stop(&site).await.unwrap_err();
+        let failure = context.servers.stop(&context).await.unwrap_err();
         assert_eq!(failure.step, Some(Step::Verify), "{failure}");
     });
 }
@@ -325,8 +325,8 @@ fn a_stop_of_background_work_is_seen_at_the_server() {
 fn a_stop_without_effect_names_what_to_do_next() {
     run(async {
         let fake = abortable(|_| true).await;
-        let (site, _sight) = site(&[&fake]);
-        let failure = site.servers.stop(&site).await.unwrap_err();
+        let (context, _sight) = context(&[&fake]);
+        let failure = context.servers.stop(&context).await.unwrap_err();
         assert_eq!(failure.step, Some(Step::Verify));
         assert!(failure.to_string().contains("reconnect the session, or end its process"), "{failure}");
     });

@@ -11,11 +11,11 @@ const NO_SHELL: u32 = 66;
 
 /// Processes as (id, start, name, leader), nearest first, in the foreground of a terminal; of our user, but for those whose
 /// names begin with `root:`.
-fn line<const N: usize>(of: [(u32, i64, &str, u32); N]) -> Vec<Kin> {
-    let parents: Vec<u32> = of.iter().skip(1).map(|kin| kin.0).chain([0]).collect();
-    let kin = |((pid, at, name, leader), parent): ((u32, i64, &str, u32), u32)| {
+fn line<const N: usize>(of: [(u32, i64, &str, u32); N]) -> Vec<ProcessInfo> {
+    let parents: Vec<u32> = of.iter().skip(1).map(|process| process.0).chain([0]).collect();
+    let process = |((pid, at, name, leader), parent): ((u32, i64, &str, u32), u32)| {
         let (name, is_ours) = name.strip_prefix("root:").map_or((name, true), |name| (name, false));
-        Kin {
+        ProcessInfo {
             pid,
             parent,
             at: Time(at),
@@ -26,19 +26,19 @@ fn line<const N: usize>(of: [(u32, i64, &str, u32); N]) -> Vec<Kin> {
             is_ours,
         }
     };
-    of.into_iter().zip(parents).map(kin).collect()
+    of.into_iter().zip(parents).map(process).collect()
 }
 
-fn without_terminal<const N: usize>(of: [(u32, i64, &str, u32); N]) -> Vec<Kin> {
+fn without_terminal<const N: usize>(of: [(u32, i64, &str, u32); N]) -> Vec<ProcessInfo> {
     let mut line = line(of);
-    line.iter_mut().for_each(|kin| (kin.has_terminal, kin.is_in_foreground) = (false, false));
+    line.iter_mut().for_each(|process| (process.has_terminal, process.is_in_foreground) = (false, false));
     line
 }
 
 struct Case<'a> {
-    line: &'a [Kin],
+    line: &'a [ProcessInfo],
     group: Option<&'a str>,
-    giver: Giver,
+    caller: Caller,
     ssh_to_itself: bool,
 }
 
@@ -50,18 +50,18 @@ impl Case<'_> {
             first: FIRST,
             group: self.group,
             owners_group: Some(OWNERS),
-            giver: self.giver,
+            caller: self.caller,
             is_typed_into: &|pid| (5..NO_SHELL).contains(&pid),
             has_ssh_to_itself: &|| self.ssh_to_itself,
         })
     }
 }
 
-const fn case(line: &[Kin]) -> Case<'_> {
-    Case { line, group: Some(OWNERS), giver: Giver::Command, ssh_to_itself: false }
+const fn case(line: &[ProcessInfo]) -> Case<'_> {
+    Case { line, group: Some(OWNERS), caller: Caller::Command, ssh_to_itself: false }
 }
 
-fn judged(line: &[Kin]) -> Result<(), &'static str> {
+fn judged(line: &[ProcessInfo]) -> Result<(), &'static str> {
     case(line).judged()
 }
 
@@ -197,7 +197,7 @@ fn case_566_what_something_older_than_the_session_started_is_unclear() {
     let mut background = line([(9, 200, "pilotlight", 5), (5, 50, "bash", 5), (4, 20, "xterm", 4)]);
     background[0].is_in_foreground = false;
     assert!(judged(&background).is_err(), "in the background of an older terminal");
-    assert_eq!(Case { giver: Giver::Listener, ..case(&background) }.judged(), Ok(()), "where a tray may run");
+    assert_eq!(Case { caller: Caller::Listener, ..case(&background) }.judged(), Ok(()), "where a tray may run");
 }
 
 #[test]
@@ -229,7 +229,7 @@ fn case_196_what_a_tool_can_have_started_is_unclear() {
 #[test]
 fn case_196_a_tray_that_the_desktop_starts_later_is_the_users() {
     let mut tray = without_terminal([(9, 200, "pilotlight", 9), (3, 1, "systemd", 3), (1, 0, "root:init", 1)]);
-    let of = |line: &[Kin], group| Case { group: Some(group), giver: Giver::Tray, ..case(line) }.judged();
+    let of = |line: &[ProcessInfo], group| Case { group: Some(group), caller: Caller::Tray, ..case(line) }.judged();
     assert_eq!(of(&tray, "/user@1.service/app.slice/app-pilotlight@autostart.service"), Ok(()));
     for group in [OWNERS, "/user@1.service/run-r1.scope"] {
         assert!(of(&tray, group).is_err(), "{group}");

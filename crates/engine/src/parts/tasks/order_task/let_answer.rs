@@ -33,15 +33,15 @@ impl OrderTask {
             return Err(Failure::refused("the bridge to its terminal has gone"));
         };
         self.wait_while_typed().await?;
-        done(bridge.let_answer(&self.site).await?)
+        done(bridge.let_answer(&self.context).await?)
     }
 
     /// Waits until nobody types into the session's terminal.
     async fn wait_while_typed(&self) -> Result<(), Failure> {
         let (started, mut is_said) = (Instant::now(), false);
         loop {
-            let read = self.site.drawn_by.and_then(terminal_of).and_then(|terminal| last_read(&terminal));
-            let prompt = self.site.log_view.borrow().prompt.map(|prompt| prompt.at);
+            let read = self.context.drawn_by.and_then(terminal_of).and_then(|terminal| last_read(&terminal));
+            let prompt = self.context.log_view.borrow().prompt.map(|prompt| prompt.at);
             let wait = read.and_then(|read| quiet_from(read, prompt)).map(|from| from - Clock::start().now().wall);
             // A time further ahead is from before the clock was set back.
             let is_ahead = |wait: &Span| *wait > Span::ZERO && *wait <= Span(NOTED_EVERY) + QUIET;
@@ -52,7 +52,7 @@ impl OrderTask {
                 ));
             }
             if !std::mem::replace(&mut is_said, true) {
-                self.site.step(Step::Verify, "something was just typed in its terminal; waits until nobody types");
+                self.context.step(Step::Verify, "something was just typed in its terminal; waits until nobody types");
             }
             // A prompt ends the wait.
             let wait = wait.min(LOOK_AGAIN);

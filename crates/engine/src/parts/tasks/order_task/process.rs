@@ -38,8 +38,8 @@ impl OrderTask {
         let target = evidence.open(&self.names, self.now, confirmed).map_err(Failure::refused)?;
         let forces: Vec<_> = forces.iter().copied().filter(|force| evidence.ends_by(*force)).collect();
         for &force in &forces {
-            self.site.permit.ask().await.map_err(Failure::refused)?;
-            self.site.step(Step::Abort, format!("{} process {pid}", verb(force)));
+            self.context.permit.ask().await.map_err(Failure::refused)?;
+            self.context.step(Step::Abort, format!("{} process {pid}", verb(force)));
             target.signal(force).map_err(Failure::failed)?;
             let ended = async {
                 while !target.has_ended() {
@@ -58,15 +58,15 @@ impl OrderTask {
     pub(super) async fn resume(&self) -> OrderResult {
         let program = self.program().await?;
         let folder = self.folder_to_resume_in().await?;
-        let resume = self.source.resume(&program, &self.site.id).map_err(Failure::refused)?;
+        let resume = self.source.resume(&program, &self.context.id).map_err(Failure::refused)?;
         let asks = self.lock_warning().await;
-        self.site.permit.ask().await.map_err(Failure::refused)?;
+        self.context.permit.ask().await.map_err(Failure::refused)?;
         if let Some(here) = &self.resumes_here {
-            self.site.step(Step::Resume, "in this terminal");
+            self.context.step(Step::Resume, "in this terminal");
             let _ = here.send(resume); // fails only when the command was interrupted
             return done(format!("resumed here{}", asks.unwrap_or_default()));
         }
-        self.site.step(Step::Resume, "opens a terminal");
+        self.context.step(Step::Resume, "opens a terminal");
         let Resume { command, env } = resume;
         let setting = self.actions.terminal.clone();
         let opened = move || {
@@ -84,7 +84,7 @@ impl OrderTask {
     async fn folder_to_resume_in(&self) -> Result<Option<PathBuf>, Failure> {
         let chosen = self.pending.order.folder.as_deref().map(PathBuf::from);
         let is_chosen = chosen.is_some();
-        let Some(folder) = chosen.or_else(|| self.site.cwd.clone()) else { return Ok(None) };
+        let Some(folder) = chosen.or_else(|| self.context.cwd.clone()) else { return Ok(None) };
         let looked_at = folder.clone();
         if on_thread(move || Ok(is_local_folder(&looked_at))).await? {
             return Ok(Some(folder));
@@ -92,7 +92,7 @@ impl OrderTask {
         let folder: Box<str> = folder.display().to_string().into();
         Err(Failure::refused(match is_chosen {
             true => format!("there is no folder {} here; nothing was done", plain(&folder, NAME_MAX)),
-            false => Refusal::FolderGone { folder, id: (*self.site.id).into() }.to_string(),
+            false => Refusal::FolderGone { folder, id: (*self.context.id).into() }.to_string(),
         }))
     }
 
@@ -102,7 +102,7 @@ impl OrderTask {
     /// A refusal if one has it open, or if that cannot be known.
     pub(super) async fn ask_suspects(&self) -> Result<(), Failure> {
         for (pid, servers) in &self.suspects {
-            let loaded = async { servers.as_ref()?.has_loaded(&self.site.id, PROBE_TIMEOUT).await };
+            let loaded = async { servers.as_ref()?.has_loaded(&self.context.id, PROBE_TIMEOUT).await };
             match loaded.await {
                 Some(false) => {}
                 Some(true) => {
@@ -114,7 +114,7 @@ impl OrderTask {
                     let verb = if self.pending.order.operation == Operation::Resume { "resume" } else { "reconnect" };
                     return Err(Failure::refused(format!(
                         "{may}: close it there, or use `pilotlight {verb} {}`, which asks first",
-                        self.site.id
+                        self.context.id
                     )));
                 }
             }
@@ -130,7 +130,7 @@ impl OrderTask {
     async fn lock_warning(&self) -> Option<String> {
         let started = Instant::now();
         loop {
-            let pid = self.source.process_in_use(&self.site.id)?;
+            let pid = self.source.process_in_use(&self.context.id)?;
             let ended = is_gone(pid, self.now);
             if !ended || started.elapsed() > REAPED_WITHIN {
                 let why = if ended {
@@ -152,7 +152,7 @@ impl OrderTask {
     async fn wait_for_owner(&self) {
         let started = Instant::now();
         while started.elapsed() < OWNED_WITHIN {
-            let (source, id, names) = (self.source.clone(), self.site.id.clone(), self.names.clone());
+            let (source, id, names) = (self.source.clone(), self.context.id.clone(), self.names.clone());
             let now = self.now + Span(i64::try_from(self.started.elapsed().as_millis()).unwrap_or(i64::MAX));
             let check = move || source.owner_now(&id, &names, now);
             match tokio::task::spawn_blocking(check).await {

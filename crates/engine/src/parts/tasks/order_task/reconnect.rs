@@ -3,9 +3,9 @@
 use super::{Continuation, Done, FollowUp, OrderResult, OrderTask, done, on_thread};
 use crate::config::Permissions;
 use crate::parts::tasks::message::TaskMessage;
+use pilotlight_agents::channel::action_context::RECEIVES;
 use pilotlight_agents::channel::failure::{Failure, FailureKind};
 use pilotlight_agents::channel::order::{Policy, Prompt, SilentTurn};
-use pilotlight_agents::channel::site::RECEIVES;
 use pilotlight_agents::channel::{Connection, Keep};
 use pilotlight_core::attempts::Mark;
 use pilotlight_core::fleet::Kind;
@@ -31,14 +31,14 @@ enum Regained {
 impl OrderTask {
     /// Brings the session back under control, and continues it if the order asks for that.
     pub(super) async fn reconnect(&self, follow_up: Option<FollowUp>) -> OrderResult {
-        let before = self.site.log_view.borrow().prompt;
+        let before = self.context.log_view.borrow().prompt;
         // Read before anything is done: an unreadable prompt must not stop us halfway.
         let prompt = match follow_up {
             Some(follow_up) => Some(self.prompt(follow_up).await?),
             None => None,
         };
         if let (Some(bridge), Some((prompt, without))) = (self.reach.only_bridge(), &prompt) {
-            bridge.send_on(&self.site, prompt).await?;
+            bridge.send_on(&self.context, prompt).await?;
             return Ok(Done { words: sent_words(prompt, without), continuation: Continuation::Sent });
         }
         let regained = match (&self.reach.connection, &self.owner, self.kind) {
@@ -74,7 +74,7 @@ impl OrderTask {
 
     /// Uses the connection that there is. A silent turn is stopped, unless its model is answering.
     async fn use_again(&self, connection: &Arc<dyn Connection>) -> Result<Regained, Failure> {
-        if self.status == Status::Stuck && connection.abort_silent(&self.site).await? == SilentTurn::Receives {
+        if self.status == Status::Stuck && connection.abort_silent(&self.context).await? == SilentTurn::Receives {
             self.report_receiving();
             return Ok(Regained::Receives(RECEIVES.to_owned()));
         }
@@ -84,7 +84,7 @@ impl OrderTask {
     /// Attaches to the server of the session's owner.
     async fn attach(&self) -> Result<Regained, Failure> {
         let servers = self.reach.servers.as_ref().ok_or_else(Failure::no_server)?;
-        let (connection, silent) = servers.attach(&self.site, self.keep()).await?;
+        let (connection, silent) = servers.attach(&self.context, self.keep()).await?;
         match silent {
             // The turn may still run and ask for something, so somebody must stay attached.
             Err(failure) => {
@@ -114,7 +114,7 @@ impl OrderTask {
         }
         let program = self.program().await?;
         let control = self.source.control().ok_or_else(Failure::no_server)?;
-        let hosted = control.host(&program, self.source.home(), &self.site, self.keep()).await?;
+        let hosted = control.host(&program, self.source.home(), &self.context, self.keep()).await?;
         let hosted = self.kept.get_or_init(|| hosted);
         Ok(Regained::Control(Arc::clone(hosted), "resumed in a server of our own, for as long as Pilotlight runs"))
     }
@@ -128,7 +128,7 @@ impl OrderTask {
         before: Option<Mark>,
         words: &str,
     ) -> Result<(), Failure> {
-        let Err(failure) = connection.send_on(&self.site, prompt, before).await else { return Ok(()) };
+        let Err(failure) = connection.send_on(&self.context, prompt, before).await else { return Ok(()) };
         let why = match failure.kind {
             FailureKind::Unconfirmed => format!("{words}; it was told to go on, but {}", failure.why),
             FailureKind::Refused | FailureKind::Failed => format!("{words}; but it was not told to go on: {failure}"),
@@ -143,7 +143,7 @@ impl OrderTask {
         if !self.pending.is_by_command() || self.pending.order.agreed.contains(&Doubt::WithoutProgram) {
             return Ok(());
         }
-        let (source, id) = (self.source.clone(), self.site.id.clone());
+        let (source, id) = (self.source.clone(), self.context.id.clone());
         let lacks = on_thread(move || Ok(without_program(source.has_instructions(&id)))).await?;
         Err(Failure::refused(format!(
             "its process has ended meanwhile; nothing was sent: it would go on {lacks}; add `--yes` if you mean it"
@@ -152,20 +152,20 @@ impl OrderTask {
 
     /// Whether the session's turn still runs, so that a prompt would be queued behind the rest of it.
     async fn has_to_wait(&self, connection: &dyn Connection) -> bool {
-        let turn_open = self.site.log_view.borrow().turn_open;
+        let turn_open = self.context.log_view.borrow().turn_open;
         // A turn that an exited process left open in the log does not run.
         !self.was_postponed && turn_open && connection.is_working().await
     }
 
     /// The prompt to send, and a note on what it leaves out.
     async fn prompt(&self, follow_up: FollowUp) -> Result<(Prompt, &'static str), Failure> {
-        if follow_up == FollowUp::Continue && self.site.log_view.borrow().ran > 0 {
+        if follow_up == FollowUp::Continue && self.context.log_view.borrow().ran > 0 {
             let is_by_bridge = self.reach.only_bridge().is_some();
             // A bridge does not know whether permissions can be given.
             let ours = || if is_by_bridge { GO_ON.to_owned() } else { format!("{PERMISSIONS_ARE_BACK} {GO_ON}") };
             return Ok((Prompt::Continue(self.actions.continue_prompt.clone().unwrap_or_else(ours)), ""));
         }
-        let (source, id) = (self.source.clone(), self.site.id.clone());
+        let (source, id) = (self.source.clone(), self.context.id.clone());
         let failed = |error| format!("the last prompt cannot be read from its log: {error}. Nothing was done");
         // Reading a long log takes time.
         let last = on_thread(move || source.last_prompt(&id).map_err(failed)).await?;

@@ -1,7 +1,7 @@
 //! kitty, over its remote control. A window of kitty's is a pane; what the desktop calls a window it calls an OS window.
 
 use crate::terminal::show::asked::is_our_socket;
-use crate::terminal::show::place::{How, Place, Program, Told, Wanted, text};
+use crate::terminal::show::place::{Place, Program, Selector, TerminalVariables, Wanted, text};
 use serde::Deserialize;
 use std::path::Path;
 
@@ -29,7 +29,11 @@ struct Window {
     pid: u32,
 }
 
-pub(super) fn find(told: &Told, programs: Option<&Path>, wanted: &Wanted<'_>) -> Result<Option<Place>, String> {
+pub(super) fn find(
+    told: &TerminalVariables,
+    programs: Option<&Path>,
+    wanted: &Wanted<'_>,
+) -> Result<Option<Place>, String> {
     let Some(to) = text(told, TO).filter(|to| is_local(to)) else { return Ok(None) };
     let program = Program { name: "kitty", env: None };
     let ask = |words: &[&str]| [&["@", "--to", to], words].concat().into_iter().map(str::to_owned).collect::<Vec<_>>();
@@ -44,7 +48,7 @@ pub(super) fn find(told: &Told, programs: Option<&Path>, wanted: &Wanted<'_>) ->
         is_shown: tab.is_active_tab.zip(window.is_active_window).map(|(tab, window)| tab && window),
         window: os.platform_window_id,
         client: None,
-        how: How::Run(program, ask(&["focus-window", "--match", &format!("id:{}", window.id)])),
+        how: Selector::Run(program, ask(&["focus-window", "--match", &format!("id:{}", window.id)])),
     }))
 }
 

@@ -1,7 +1,7 @@
 //! Konsole, over the session bus.
 
 use crate::terminal::show::asked::TIMEOUT;
-use crate::terminal::show::place::{How, Place, Told, Wanted, text};
+use crate::terminal::show::place::{Place, Selector, TerminalVariables, Wanted, text};
 use pilotlight_system::deadline::run_within;
 use std::path::Path;
 use tokio::runtime::Builder;
@@ -18,7 +18,7 @@ const WINDOWS: &str = "/Windows/";
 /// The most windows of a process that are looked through.
 const WINDOWS_MAX: u32 = 32;
 
-pub(super) fn find(told: &Told, _: Option<&Path>, wanted: &Wanted<'_>) -> Result<Option<Place>, String> {
+pub(super) fn find(told: &TerminalVariables, _: Option<&Path>, wanted: &Wanted<'_>) -> Result<Option<Place>, String> {
     let number = text(told, SESSION).and_then(|path| path.strip_prefix(SESSIONS)?.parse::<u16>().ok());
     // Another name might start a program.
     let service = text(told, SERVICE).filter(|service| service.starts_with(':'));
@@ -78,7 +78,7 @@ impl Bus {
                     is_shown: Some(current == session),
                     window: None,
                     client: None,
-                    how: How::Konsole { service: self.service.clone(), window, session },
+                    how: Selector::Konsole { service: self.service.clone(), window, session },
                 }));
             }
         }

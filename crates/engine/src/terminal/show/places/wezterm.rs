@@ -1,7 +1,7 @@
 //! WezTerm, over its command line. Its windows are those of one process; which has a pane it does not tell.
 
 use crate::terminal::show::asked::is_our_socket;
-use crate::terminal::show::place::{How, Place, Program, Told, Wanted};
+use crate::terminal::show::place::{Place, Program, Selector, TerminalVariables, Wanted};
 use serde::Deserialize;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,11 @@ struct Pane {
     tty_name: Option<PathBuf>,
 }
 
-pub(super) fn find(told: &Told, programs: Option<&Path>, wanted: &Wanted<'_>) -> Result<Option<Place>, String> {
+pub(super) fn find(
+    told: &TerminalVariables,
+    programs: Option<&Path>,
+    wanted: &Wanted<'_>,
+) -> Result<Option<Place>, String> {
     let Some(socket) = told.get(OsStr::new(SOCKET)).filter(|socket| is_our_socket(Path::new(socket))) else {
         return Ok(None);
     };
@@ -29,6 +33,12 @@ pub(super) fn find(told: &Told, programs: Option<&Path>, wanted: &Wanted<'_>) ->
     Ok(pane.map(|pane| {
         let words = ["cli", "--no-auto-start", "activate-pane", "--pane-id"].map(str::to_owned).into_iter();
         let words = words.chain([pane.pane_id.to_string()]).collect();
-        Place { name: "its pane in WezTerm", is_shown: None, window: None, client: None, how: How::Run(program, words) }
+        Place {
+            name: "its pane in WezTerm",
+            is_shown: None,
+            window: None,
+            client: None,
+            how: Selector::Run(program, words),
+        }
     }))
 }

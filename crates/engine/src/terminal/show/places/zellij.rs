@@ -1,7 +1,7 @@
 //! zellij, over its command line. The process is a descendant of the session's server, which has no terminal; a client
 //! shows the session in one.
 
-use crate::terminal::show::place::{How, Place, Program, Told, Wanted, text};
+use crate::terminal::show::place::{Place, Program, Selector, TerminalVariables, Wanted, text};
 use pilotlight_system::process::{arguments, executable, is_of_our_user, terminal_of};
 use std::fs;
 use std::path::Path;
@@ -13,7 +13,7 @@ pub(super) const PANE: &str = "ZELLIJ_PANE_ID";
 /// How a server is started.
 const SERVER: &str = "--server";
 
-pub(super) fn find(told: &Told, _: Option<&Path>, wanted: &Wanted<'_>) -> Result<Option<Place>, String> {
+pub(super) fn find(told: &TerminalVariables, _: Option<&Path>, wanted: &Wanted<'_>) -> Result<Option<Place>, String> {
     let (Some(session), Some(pane)) = (text(told, SESSION), text(told, PANE)) else { return Ok(None) };
     let is_number = pane.bytes().all(|byte| byte.is_ascii_digit());
     if !is_number || !wanted.chain.iter().any(|pid| is_server(*pid)) {
@@ -25,7 +25,7 @@ pub(super) fn find(told: &Told, _: Option<&Path>, wanted: &Wanted<'_>) -> Result
         is_shown: None,
         window: None,
         client: client_of(session),
-        how: How::Run(Program { name: "zellij", env: None }, words.map(str::to_owned).to_vec()),
+        how: Selector::Run(Program { name: "zellij", env: None }, words.map(str::to_owned).to_vec()),
     }))
 }
 

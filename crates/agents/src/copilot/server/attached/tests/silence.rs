@@ -3,7 +3,7 @@
 use super::*;
 use crate::channel::order::SilentTurn;
 use crate::copilot::server::fake::on_step;
-use pilotlight_core::reception::{Finding, WINDOW};
+use pilotlight_core::stream_probe::{ProbeResult, WINDOW};
 
 /// The server of a silent session whose answer arrives, or does not.
 async fn silent(receives: bool) -> FakeServer {
@@ -28,9 +28,9 @@ fn case_156_nothing_that_receives_an_answer_is_aborted_for_its_silence() {
         for receives in [true, false] {
             let fake = silent(receives).await;
             let log_view = LogView { turn_open: true, silent: true, ..LogView::default() };
-            let (site, seen) = site_at(vec![fake.endpoint.clone()], log_view);
+            let (context, seen) = site_at(vec![fake.endpoint.clone()], log_view);
             let (sender, _events) = mpsc::unbounded_channel();
-            let site = on_step(&site, move |step| {
+            let context = on_step(&context, move |step| {
                 if step == Step::Abort {
                     seen.send_modify(|log_view| {
                         log_view.aborted = Some(Time(log_view.aborted.map_or(1, |at| at.0 + 1)));
@@ -38,14 +38,14 @@ fn case_156_nothing_that_receives_an_answer_is_aborted_for_its_silence() {
                 }
             });
             let (_attached, silent) =
-                attach(&site.servers, &site, Keep { policy: Policy::Ask, events: sender, generation: 9 })
+                attach(&context.servers, &context, Keep { policy: Policy::Ask, events: sender, generation: 9 })
                     .await
                     .unwrap();
             assert_eq!(silent.unwrap(), if receives { SilentTurn::Receives } else { SilentTurn::Over });
             assert_eq!(fake.called("session.abort"), usize::from(!receives));
             // A stop that was offered for the silence; the user's own stops.
-            assert_eq!(site.servers.receives(&site).await.unwrap(), receives);
-            site.servers.stop(&site).await.unwrap();
+            assert_eq!(context.servers.receives(&context).await.unwrap(), receives);
+            context.servers.stop(&context).await.unwrap();
         }
     });
 }
@@ -55,8 +55,9 @@ fn case_156_nothing_that_receives_an_answer_is_aborted_for_its_silence() {
 fn case_156_what_arrives_on_its_connection_is_an_answer() {
     run(async {
         let fake = silent(false).await;
-        let (mut site, _seen) = site_at(vec![fake.endpoint.clone()], LogView { turn_open: true, ..LogView::default() });
-        site.finding = Some(Finding::Receiving { bytes: None, within: WINDOW });
-        assert!(site.servers.receives(&site).await.unwrap());
+        let (mut context, _seen) =
+            site_at(vec![fake.endpoint.clone()], LogView { turn_open: true, ..LogView::default() });
+        context.probe_result = Some(ProbeResult::Receiving { bytes: None, within: WINDOW });
+        assert!(context.servers.receives(&context).await.unwrap());
     });
 }

@@ -1,0 +1,171 @@
+//! Sessions on other machines, the hosts: what a host says of one of its sessions, and what is made of that here.
+//!
+//! An [`SessionReport`] is all that is told of a session: its status with the reason, what may be done with it and why not, what
+//! it asks. It is judged where the session is; here it is only shown. What it says is hostile input: [`read`] bounds every
+//! text of it, and makes safe whatever is not needed as it is. The id in it names a session of its host, and no other: it is
+//! always kept together with the host's name, which only the settings give.
+
+mod clocks;
+pub(crate) mod session_report;
+
+pub use clocks::Clocks;
+pub use session_report::SessionReport;
+
+use super::action::{Action, Bridge};
+use super::agent::Agent;
+use super::fleet::short_id;
+use super::form::Form;
+use super::question::Question;
+use super::session::remote::{Host, Remote, RemoteOffer, RemoteOwner};
+use super::session::{About, Control, Kind, Observed, Session};
+use super::short_reason::{ShortReason, TurnView};
+use super::text::{COMMAND_MAX, NAME_MAX, legible, plain};
+use super::time::{Moment, Span, Time};
+use super::turn::{Call, Request};
+use super::verdict::{Asking, Liveness, Status};
+use super::words::reason::{Background, Reason};
+use session_report::{OwnerReport, QuestionReport, RequestReport, ShortReasonReport};
+
+/// Maximum length of an id, in bytes.
+const ID_MAX: usize = 200;
+/// Maximum length of a path, a branch and the like, in bytes.
+const PATH_MAX: usize = 4096;
+/// Maximum length of a request's text, in bytes.
+const TEXT_MAX: usize = 32 << 10;
+/// Maximum length of a reason, in characters.
+const REASON_MAX: usize = 1000;
+
+/// The session that an report is of. `agent` knows agents by their names.
+///
+/// # Errors
+/// What is wrong with the report. It is not quoted.
+pub fn read(
+    host: &Host,
+    report: SessionReport,
+    clocks: &Clocks,
+    agent: impl Fn(&str) -> Option<Agent>,
+) -> Result<Session, &'static str> {
+    if report.id.is_empty() || report.id.len() > ID_MAX || report.id.chars().any(char::is_control) {
+        return Err("an id does not have the form of one");
+    }
+    let status = Status::ALL.into_iter().find(|status| *status.name() == *report.status);
+    let status = status.ok_or("a status is not known here")?;
+    let agent = agent(&plain(&report.agent, NAME_MAX)).ok_or("an agent has no name")?;
+    let remote = remote(host, &report, status, clocks);
+    let short = |text: Option<Box<str>>| text.filter(|text| text.len() <= PATH_MAX);
+    let about = About {
+        cwd: short(report.cwd),
+        branch: short(report.branch),
+        kind: Kind::named(&report.kind),
+        created: report.opened.map(|at| clocks.here(at)),
+        ..About::default()
+    };
+    let mut session = Session {
+        id: report.id,
+        observed: Observed { agent, about, ..Observed::default() },
+        control: Control { wanted: report.wanted.filter(|id| id.len() <= ID_MAX), ..Control::default() },
+        liveness: Liveness { questions: asked(report.question, report.form, remote.since), ..Liveness::default() },
+        remote: Some(Box::new(remote)),
+        ..Session::default()
+    };
+    session.observed.facts.root = report.root.filter(|root| root.len() <= ID_MAX);
+    session.observed.facts.requests =
+        report.requests.into_iter().take(session_report::REQUESTS_MAX).filter_map(request).collect();
+    Ok(session)
+}
+
+/// What is said of a session besides what every session has.
+fn remote(host: &Host, report: &SessionReport, status: Status, clocks: &Clocks) -> Remote {
+    let turn =
+        report.turn.map(|turn| TurnView { since: clocks.here(turn.since), tools: turn.tools, older: turn.older });
+    let (since, last) = (clocks.here(report.since), report.last_progress.map(|at| clocks.here(at)));
+    let id_shown = || plain(short_id(&report.id), NAME_MAX);
+    let who = report.who.as_deref().and_then(|who| legible(who, NAME_MAX)).unwrap_or_else(id_shown);
+    Remote {
+        host: host.clone(),
+        name: report.name.as_deref().and_then(|name| legible(name, NAME_MAX)).unwrap_or_else(|| who.clone()),
+        title: report.title.as_deref().and_then(|title| legible(title, NAME_MAX)).filter(|title| *title != who),
+        who,
+        status,
+        since,
+        last_progress: last,
+        because: Reason::There { words: plain(&report.because, REASON_MAX), ended_denied: report.ended_denied }.into(),
+        short_reason: short_reason(&report.short_reason, turn, last.unwrap_or(since), clocks),
+        turn,
+        background: Background { agents: report.agents, shells: report.shells },
+        owner: report.owner.as_ref().and_then(owner),
+        unseen: report.unseen,
+        is_seen: report.is_seen,
+        offers: report.offers.iter().take(Action::ALL.len()).filter_map(offer).collect(),
+        stops_if_waiting: report.stops_if_waiting,
+        is_resumed_only: report.is_resumed_only,
+        is_bridged: report.is_bridged,
+        has_open_tool: report.has_open_tool,
+        not_ended_unasked: report.not_ended_unasked.as_deref().map(|why| plain(why, COMMAND_MAX)),
+        completed: report.completed.map(|at| clocks.here(at)),
+        unreached: None,
+    }
+}
+
+fn owner(told: &OwnerReport) -> Option<RemoteOwner> {
+    let state = ["alive", "gone", "unknown"].into_iter().find(|known| **known == *told.state)?;
+    let bridges = [Bridge::Elevated, Bridge::Joined].map(Bridge::name);
+    let bridge = told.bridge.as_deref().and_then(|bridge| bridges.into_iter().find(|known| *known == bridge));
+    Some(RemoteOwner { pid: told.pid, state, attachable: told.attachable, bridge })
+}
+
+/// What is offered, with words that are safe to show. `None` for an action that is unknown here.
+fn offer(told: &session_report::OfferReport) -> Option<RemoteOffer> {
+    let (is_possible, words) = (told.is_possible, plain(&told.words, COMMAND_MAX));
+    Some(RemoteOffer { action: Action::named(&told.action)?, is_possible, words })
+}
+
+/// A request. The text of one that is too long is left out, and it cannot be approved unread then.
+fn request(told: RequestReport) -> Option<Request> {
+    if told.id.is_empty() || told.id.len() > ID_MAX || told.kind.len() > ID_MAX {
+        return None;
+    }
+    let are_short = told.paths.iter().all(|path| path.len() <= PATH_MAX);
+    Some(Request {
+        id: Call::of(&told.id),
+        request: told.id,
+        call: None,
+        kind: told.kind,
+        asks: told.text.filter(|text| text.len() <= TEXT_MAX),
+        paths: if are_short { told.paths } else { Vec::new() },
+        command: None,
+        sub_agent: None,
+        is_managed: false,
+        is_probable: told.is_probable,
+        at: Moment::default(),
+    })
+}
+
+/// What it asks, and how that is answered.
+fn asked(question: Option<QuestionReport>, form: Option<Form>, since: Time) -> Vec<Asking> {
+    let form = form.filter(|form| form.is_bounded() && form.request.len() <= ID_MAX);
+    let told = question.map(|question| Question::told(question.id, &question.text, &question.choices));
+    let of_form = || form.as_ref().map(|form| Question::told(Some(form.request.clone()), &form.text, &[]));
+    let Some(question) = told.or_else(of_form) else { return Vec::new() };
+    let form = form.ok_or_else(|| "it cannot be answered from here".into());
+    vec![Asking { question, since, form }]
+}
+
+fn short_reason(told: &ShortReasonReport, turn: Option<TurnView>, last: Time, clocks: &Clocks) -> ShortReason {
+    let words = |words: &str| plain(words, COMMAND_MAX);
+    match (told, turn) {
+        (ShortReasonReport::Silent { for_ms, what, runs_long }, _) => {
+            let age = Span((*for_ms).max(0));
+            let since = Moment { wall: clocks.now.wall - age, awake: clocks.now.awake - age };
+            ShortReason::Silent { since, what: words(what), runs_long: *runs_long }
+        }
+        (ShortReasonReport::Turn, Some(turn)) => ShortReason::Turn(turn, last),
+        (ShortReasonReport::Turn, None) => ShortReason::default(),
+        (ShortReasonReport::Work(what), _) => ShortReason::Work(words(what), last),
+        (ShortReasonReport::Ago(what, at), _) => ShortReason::Ago(words(what), clocks.here(*at)),
+        (ShortReasonReport::Words(what), _) => ShortReason::of(words(what)),
+    }
+}
+
+#[cfg(test)]
+mod tests;

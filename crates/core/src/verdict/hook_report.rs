@@ -1,0 +1,104 @@
+//! Judges a session of which only its hook's word is known.
+
+use super::Verdict;
+use super::status::Status;
+use crate::hook_report::{HookActivity, HookReport, WORD};
+use crate::short_reason::{ShortReason, age_step};
+use crate::text::{COMMAND_MAX, plain};
+use crate::time::{Moment, Time};
+use crate::words::reason::{Background, Because, Reason};
+
+/// Takes the hook's last word for what is, as long as it is fresh. It is never taken for a failure, a crash or a stuck
+/// turn: of those, a hook knows nothing.
+pub(crate) fn judge_hooked(told: &HookReport, now: Moment) -> Verdict {
+    let HookReport { said, ref reason, since, at, .. } = *told;
+    let status = match said {
+        HookActivity::Working => Status::Working,
+        HookActivity::Blocked => Status::NeedsInput,
+        HookActivity::Idle => Status::Idle,
+    };
+    let silence = now.since(at);
+    if said == HookActivity::Idle || silence < WORD {
+        let limit = (said != HookActivity::Idle).then_some(at.awake + WORD);
+        let because = Reason::Observations { said, reason: reason.clone() };
+        let short_reason = match said {
+            HookActivity::Working => ShortReason::Work(plain(&because.to_string(), COMMAND_MAX), at.wall),
+            HookActivity::Blocked => ShortReason::of(&because),
+            HookActivity::Idle => ShortReason::rested(&because, since),
+        };
+        return verdict(status, since, because.into(), short_reason, limit, limit);
+    }
+    let (step, next) = age_step(silence);
+    let because = Reason::NoWord { silence: step.max(WORD), said, reason: reason.clone() };
+    let short_reason = ShortReason::of(&because);
+    verdict(Status::Quiet, at.wall + WORD, because.into(), short_reason, Some(at.awake + next), None)
+}
+
+fn verdict(
+    status: Status,
+    since: Time,
+    because: Because,
+    short_reason: ShortReason,
+    recheck_at: Option<Time>,
+    limit_at: Option<Time>,
+) -> Verdict {
+    Verdict {
+        status,
+        since,
+        because,
+        short_reason,
+        recheck_at,
+        limit_at,
+        sample_at: None,
+        probe: None,
+        turn: None,
+        background: Background::default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::time::Span;
+
+    const START: Time = Time(1_700_000_000_000);
+
+    fn after(said: HookActivity, minutes: i64) -> Verdict {
+        let told = HookReport {
+            said,
+            reason: Some("cargo test".into()),
+            since: START,
+            at: Moment::of(START),
+            has_worked: true,
+        };
+        judge_hooked(&told, Moment::of(START + Span::minutes(minutes)))
+    }
+
+    #[test]
+    fn case_270_a_hooks_word_is_taken_for_twenty_minutes() {
+        for (said, status, words) in [
+            (HookActivity::Working, Status::Working, "working, by its hook: cargo test"),
+            (HookActivity::Blocked, Status::NeedsInput, "waits for you, by its hook: cargo test"),
+        ] {
+            let fresh = after(said, 19);
+            assert_eq!((fresh.status, fresh.since, &*fresh.because.to_string()), (status, START, words));
+            let limit = START + WORD;
+            assert_eq!((fresh.recheck_at, fresh.limit_at), (Some(limit), Some(limit)));
+            let old = after(said, 20);
+            assert_eq!((old.status, old.since, old.limit_at), (Status::Quiet, limit, None));
+            assert_eq!(old.because.to_string(), format!("no word for 20 min; before that: {words}"));
+            assert_eq!(old.recheck_at, Some(START + Span::minutes(21)));
+            let because = after(said, 95).because.to_string();
+            assert!(because.starts_with("no word for 90 min"), "{because}");
+        }
+    }
+
+    #[test]
+    fn case_270_being_idle_does_not_wear_off() {
+        for minutes in [0, 20, 10_000] {
+            let idle = after(HookActivity::Idle, minutes);
+            assert_eq!((idle.status, idle.since, idle.recheck_at), (Status::Idle, START, None));
+            assert_eq!(idle.because.to_string(), "idle, by its hook: cargo test");
+        }
+    }
+}
