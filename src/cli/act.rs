@@ -26,8 +26,8 @@ use order::{code, order, refuse, refused_to_agent, with, with_one_of};
 use output::Printer;
 use pilotlight_agents::channel::PROBE_TIMEOUT;
 use pilotlight_agents::control::KnownServers;
+use pilotlight_agents::home::homes_of;
 use pilotlight_agents::scanner::OpenScanner;
-use pilotlight_agents::source::homes_of;
 use pilotlight_core::action::{Action, ActionFlag, ServerState, has_open_tool, is_hosting, offer, unproven};
 use pilotlight_core::attempts::UNCOUNTED;
 use pilotlight_core::fleet::{Kind, Session};
@@ -300,16 +300,16 @@ enum Suspicion {
 
 /// Looks for Copilots that may have a session open, and asks those that listen. `None` if there are none.
 fn suspicion(context: &Context, session: &Session) -> Option<Suspicion> {
-    let source = context.home_of(session)?;
+    let home = context.home_of(session)?;
     let now = Clock::start().now().wall;
-    let openings = OpenScanner::default().scan(&[&source], &context.config.owners.names, now);
+    let openings = OpenScanner::default().scan(&[&home], &context.config.owners.names, now);
     let (folder, last) = (session.cwd().map(Path::new), session.observed.facts.progress.map(|last| last.wall));
-    let suspects: Vec<u32> = openings.suspects(source.root(), &session.id, folder, last).collect();
+    let suspects: Vec<u32> = openings.suspects(home.root(), &session.id, folder, last).collect();
     let mut worst = None;
-    let homes = homes_of(source.adapter(), &context.homes);
+    let homes = homes_of(home.adapter(), &context.homes);
     let known = KnownServers { homes: &homes, settings: &context.config.servers, is_trusted: false };
     for pid in suspects {
-        let servers = source.control().and_then(|control| control.servers(pid, &known));
+        let servers = home.control().and_then(|control| control.servers(pid, &known));
         let loaded = async { servers?.has_loaded(&session.id, PROBE_TIMEOUT).await };
         match runtime().ok()?.block_on(loaded) {
             Some(true) => return Some(Suspicion::Loaded(pid)),

@@ -4,9 +4,9 @@ use super::context::{Context, is_among};
 use super::report::{USAGE, say};
 use clap_complete::{ArgValueCompleter, CompletionCandidate};
 use pilotlight_agents::adapter::ADAPTERS;
+use pilotlight_agents::home::is_reported;
 use pilotlight_agents::homes::usual_home;
 use pilotlight_agents::reported::agent_name;
-use pilotlight_agents::source::is_reported;
 use pilotlight_core::text::{any_of, listed, plain};
 use pilotlight_system::clock::Clock;
 use std::ffi::OsStr;
@@ -79,7 +79,7 @@ impl Agents {
         let only = context.only.clone();
         context.homes.retain(|home| is_among(&only, home.adapter()));
         context.unread.retain(|home| is_among(&only, home.adapter()));
-        let unread: Vec<_> = context.unread.iter().map(|source| source.home().to_owned()).collect();
+        let unread: Vec<_> = context.unread.iter().map(|home| home.folder().to_owned()).collect();
         context.silent.retain(|silent| unread.contains(&silent.home));
         if context.homes.is_empty() && context.unread.is_empty() {
             // Where it would be.

@@ -275,7 +275,7 @@ fn status(context: &Context, files: &Files, as_json: bool) -> anyhow::Result<Exi
     let home_of = |home: &PathBuf| -> Vec<Terminal<'_>> {
         sessions
             .iter()
-            .filter(|session| context.home_of(session).is_some_and(|source| source.home() == home))
+            .filter(|session| context.home_of(session).is_some_and(|its| its.folder() == home))
             .map(|session| terminal(session, session.row(now, &context.config.limits).0.label.cut(40)))
             .collect()
     };

@@ -7,8 +7,8 @@ use crate::doctor::CheckContext;
 use anyhow::Context as _;
 use clap::ColorChoice;
 use pilotlight_agents::adapter::{ADAPTERS, Adapter};
+use pilotlight_agents::home::{Home, report_homes, reported_sessions};
 use pilotlight_agents::homes::{self, Found, Wanted};
-use pilotlight_agents::source::{Source, report_homes, reported_sessions};
 use pilotlight_core::agent::Agent;
 use pilotlight_core::fleet::Session;
 use pilotlight_core::order::Order;
@@ -40,13 +40,13 @@ pub(super) struct Context {
     /// The homes given with `--home`.
     pub(super) named_homes: Vec<PathBuf>,
     /// The homes that can be read.
-    pub(super) homes: Vec<Source>,
+    pub(super) homes: Vec<Home>,
     /// The names of the agents that the command is limited to; none: all.
     pub(super) only: Vec<Box<str>>,
     /// The names of the machines that the command is limited to; none: all, and this one.
     pub(super) only_hosts: Vec<String>,
     /// Those besides: a home whose file system does not answer is taken up when it does.
-    pub(super) unread: Vec<Source>,
+    pub(super) unread: Vec<Home>,
     /// The homes whose file system does not answer: a command that touched one would never end.
     pub(super) silent: Vec<SilentHome>,
     pub(super) config: Config,
@@ -69,8 +69,7 @@ impl Context {
         let (config, problems) = config_path.as_deref().map(|path| load(path, state.as_deref())).unwrap_or_default();
         let named_homes = homes.to_vec();
         let user_home = paths::user_home();
-        let Found { sources: homes, unread, silent, .. } =
-            homes::find(&wanted(&named_homes, &config, user_home.as_deref()));
+        let Found { homes, unread, silent, .. } = homes::find(&wanted(&named_homes, &config, user_home.as_deref()));
         let seen = Seen::load(state.map(|state| state.join(last_seen::FILE)));
         Self {
             named_homes,
@@ -93,7 +92,7 @@ impl Context {
     /// home, with a session of the same id.
     pub(super) fn with_home(&self, order: Order) -> Order {
         match self.readable().iter().find(|home| home.has(&order.id)) {
-            Some(home) => order.in_home(&paths::canonical(home.home())),
+            Some(home) => order.in_home(&paths::canonical(home.folder())),
             None => order,
         }
     }
@@ -136,12 +135,12 @@ impl Context {
             let may_grow = named.is_empty() && self.demo.is_none();
             let only = self.only.clone();
             let is_elsewhere = !self.only_hosts.is_empty();
-            let is_wanted = move |home: &Source| !is_elsewhere && (only.is_empty() || is_among(&only, home.adapter()));
+            let is_wanted = move |home: &Home| !is_elsewhere && (only.is_empty() || is_among(&only, home.adapter()));
             let homes = move |config: &Config| {
                 let mut homes = homes::find_untouched(&wanted(&named, config, paths::user_home().as_deref()));
-                homes.sources.retain(&is_wanted);
+                homes.homes.retain(&is_wanted);
                 homes.awaited.retain(&is_wanted);
-                homes.sources.extend(reports.iter().cloned());
+                homes.homes.extend(reports.iter().cloned());
                 homes
             };
             let (problems, homes) = (self.problems.clone(), Box::new(homes));
@@ -173,17 +172,17 @@ impl Context {
     }
 
     /// The homes that are followed.
-    pub(super) fn followed(&self) -> Vec<Source> {
+    pub(super) fn followed(&self) -> Vec<Home> {
         self.homes.iter().chain(&self.unread).cloned().collect()
     }
 
     /// Everything that can be read: the homes, and what hooks report.
-    pub(super) fn readable(&self) -> Vec<Source> {
+    pub(super) fn readable(&self) -> Vec<Home> {
         [self.homes.clone(), self.reports()].concat()
     }
 
     /// The folders of what hooks report, which is in no home. In a demo that is its own.
-    fn reports(&self) -> Vec<Source> {
+    fn reports(&self) -> Vec<Home> {
         if !self.only_hosts.is_empty() {
             return Vec::new();
         }
@@ -211,9 +210,9 @@ impl Context {
         Some(Ledger::new(self.seen.path().and_then(Path::parent)).page(&home, &session.id))
     }
 
-    pub(super) fn home_of(&self, session: &Session) -> Option<Source> {
+    pub(super) fn home_of(&self, session: &Session) -> Option<Home> {
         let Observed { agent, hook_report, .. } = &session.observed;
-        let is_its = |home: &Source| if hook_report.is_some() { home.is_by_reports() } else { home.agent() == *agent };
+        let is_its = |home: &Home| if hook_report.is_some() { home.is_by_reports() } else { home.agent() == *agent };
         self.readable().into_iter().find(|home| is_its(home) && home.has(&session.id))
     }
 
@@ -244,7 +243,7 @@ impl Context {
     /// since the start.
     pub(super) fn unreadable_local_homes(&self) -> Vec<String> {
         let mounts = Mounts::read();
-        self.problems_of(self.homes.iter().filter(|home| mounts.of(home.home()).is_none()))
+        self.problems_of(self.homes.iter().filter(|home| mounts.of(home.folder()).is_none()))
     }
 
     /// A message for each home that cannot be read.
@@ -262,7 +261,7 @@ impl Context {
         self.follows_any() && self.hosts().next().is_some()
     }
 
-    fn problems_of<'a>(&self, homes: impl Iterator<Item = &'a Source>) -> Vec<String> {
+    fn problems_of<'a>(&self, homes: impl Iterator<Item = &'a Home>) -> Vec<String> {
         if self.wants_reports_alone() {
             return Vec::new();
         }
@@ -271,7 +270,7 @@ impl Context {
         }
         // Where no agent has a home yet, any of them may make the first one.
         let is_any = self.follows_any();
-        let is_missed = |home: &&Source| !(self.is_home_optional() && home.is_absent());
+        let is_missed = |home: &&Home| !(self.is_home_optional() && home.is_absent());
         let problems = homes.filter(is_missed).filter_map(|home| home_problem(home, is_any, &self.config.agents.off));
         let silent = self.silent.iter().map(SilentHome::words);
         problems.chain(silent).map(|line| plain(&line, LINE_MAX).into()).collect()
@@ -286,7 +285,7 @@ impl Context {
     }
 
     /// All homes of which anything is known: also those that `--home` leaves out.
-    pub(super) fn all_homes(&self) -> Vec<Source> {
+    pub(super) fn all_homes(&self) -> Vec<Home> {
         let user_home = paths::user_home();
         let others = homes::find(&wanted(&[], &self.config, user_home.as_deref())).followed();
         self.homes.iter().cloned().chain(others).collect()
@@ -317,19 +316,19 @@ fn no_home(config: &Config) -> String {
 }
 
 /// Why a home cannot be read. `is_any`: it stands for those of all agents but these, which are switched off.
-fn home_problem(source: &Source, is_any: bool, off: &[&str]) -> Option<String> {
-    let (home, profile) = (source.home(), source.adapter().profile());
-    let (shown, word) = (home.display(), profile.names.word);
-    let error = std::fs::read_dir(source.root()).err()?;
-    let sessions = source.root().file_name().unwrap_or_default();
-    Some(match (error.kind(), home.is_dir()) {
+fn home_problem(home: &Home, is_any: bool, off: &[&str]) -> Option<String> {
+    let (folder, profile) = (home.folder(), home.adapter().profile());
+    let (shown, word) = (folder.display(), profile.names.word);
+    let error = std::fs::read_dir(home.root()).err()?;
+    let sessions = home.root().file_name().unwrap_or_default();
+    Some(match (error.kind(), folder.is_dir()) {
         // The folder above the agent's.
-        (io::ErrorKind::NotFound, true) if let Some(meant) = homes::below(home) => {
+        (io::ErrorKind::NotFound, true) if let Some(meant) = homes::below(folder) => {
             format!("no {} in {shown}: did you mean {}?", sessions.display(), meant.display())
         }
         // The folder in it.
-        (io::ErrorKind::NotFound, true) if home.ends_with(sessions) => {
-            let above = home.parent().unwrap_or(home);
+        (io::ErrorKind::NotFound, true) if folder.ends_with(sessions) => {
+            let above = folder.parent().unwrap_or(folder);
             format!("{shown} holds the sessions of a home: did you mean {}?", above.display())
         }
         // No session was ever started in this home.
@@ -414,12 +413,12 @@ mod tests {
         let user = tempfile::tempdir().unwrap();
         let home = user.path().join(".copilot");
         fs::create_dir(&home).unwrap();
-        let problem_at = |home: &Path| home_problem(&Source::at(home), false, &[]);
+        let problem_at = |home: &Path| home_problem(&Home::at(home), false, &[]);
         assert_eq!(problem_at(user.path()), None, "a home in which no session was started yet");
-        fs::create_dir(Source::at(&home).root()).unwrap();
+        fs::create_dir(Home::at(&home).root()).unwrap();
         let problem = format!("no session-state in {}: did you mean {}?", user.path().display(), home.display());
         assert_eq!((problem_at(user.path()), problem_at(&home)), (Some(problem), None));
-        let sessions = Source::at(&home).root().to_owned();
+        let sessions = Home::at(&home).root().to_owned();
         let problem = format!("{} holds the sessions of a home: did you mean {}?", sessions.display(), home.display());
         assert_eq!(problem_at(&sessions), Some(problem));
     }

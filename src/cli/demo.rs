@@ -10,7 +10,7 @@ use pilotlight_demo::bridge::{self, StageInput};
 use pilotlight_demo::guests::owner;
 use pilotlight_demo::pipe::StageEvent;
 use pilotlight_demo::programs::{Programs, stand_in};
-use pilotlight_demo::{PROGRAM, STATE, limits, script::LENGTH, server, sources, stage, window};
+use pilotlight_demo::{PROGRAM, STATE, homes, limits, script::LENGTH, server, stage, window};
 use pilotlight_engine::config::{Actions, Config};
 use pilotlight_engine::last_seen::{self, Seen};
 use pilotlight_system::paths;
@@ -110,7 +110,7 @@ fn context(user: &Config, world: World, color: ColorChoice) -> anyhow::Result<Co
         only_hosts: Vec::new(),
         named_homes: Vec::new(),
         silent: Vec::new(),
-        homes: sources(&world.folder),
+        homes: homes(&world.folder),
         only: Vec::new(),
         unread: Vec::new(),
         config: config(user, world.speed, &player, &world.folder),

@@ -75,7 +75,7 @@ fn note_told(context: &Context, session: &Session, now: Time) {
     }
     let Some(home) = context.home_of(session) else { return };
     let mut seen = context.seen.clone();
-    seen.note(HomeHash::of(home.home()), &session.id, Marks { told: Some(now), ..Marks::default() }, now);
+    seen.note(HomeHash::of(home.folder()), &session.id, Marks { told: Some(now), ..Marks::default() }, now);
     if let Err(error) = seen.save(now) {
         say(&format!("{error:#}"));
     }

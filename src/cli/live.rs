@@ -19,7 +19,7 @@ use super::writer::notice_reader;
 use crossterm::terminal::{self, ClearType};
 use crossterm::{cursor, execute, queue};
 use foreground::{End, ForegroundCommand};
-use pilotlight_agents::source::Source;
+use pilotlight_agents::home::Home;
 use pilotlight_core::agent::Agent;
 use pilotlight_core::fleet::{Row, ShortIds, Summary, limit_ended};
 use pilotlight_core::limits::Limits;
@@ -436,8 +436,8 @@ mod tests {
     }
 }
 /// What a table says in which there is nothing yet.
-fn waiting(followed: &[Source]) -> String {
-    let mut adapters: Vec<_> = followed.iter().map(Source::adapter).collect();
+fn waiting(followed: &[Home]) -> String {
+    let mut adapters: Vec<_> = followed.iter().map(Home::adapter).collect();
     adapters.retain(|adapter| !adapter.profile().program.is_empty());
     adapters.dedup();
     if adapters.is_empty() {

@@ -7,7 +7,7 @@ use super::report::say;
 use super::trays::{ask_first, unresponsive};
 use pilotlight_agents::adapter::ADAPTERS;
 use pilotlight_agents::copilot::bridge::Bridges;
-use pilotlight_agents::source::Source;
+use pilotlight_agents::home::Home;
 use pilotlight_core::fleet::Session;
 use pilotlight_core::time::Moment;
 use pilotlight_engine::config::Config;
@@ -37,7 +37,7 @@ pub(super) struct Picture {
     pub(super) now: Moment,
     /// Whether bridges were listened for.
     pub(super) are_bridges_known: bool,
-    sources: Vec<Source>,
+    homes: Vec<Home>,
     /// The ids of all sessions on disk, if they were listed.
     listed: Option<Vec<Arc<str>>>,
 }
@@ -45,13 +45,13 @@ pub(super) struct Picture {
 impl Picture {
     /// The ids of all sessions on disk, including those that are not in the picture.
     pub(super) fn ids(&mut self) -> Vec<Arc<str>> {
-        self.listed.take().unwrap_or_else(|| OnDisk::list(&self.sources).ids())
+        self.listed.take().unwrap_or_else(|| OnDisk::list(&self.homes).ids())
     }
 }
 
 /// Observes the sessions of some homes.
 pub(super) struct Observer {
-    pub(super) sources: Vec<Source>,
+    pub(super) homes: Vec<Home>,
     pub(super) config: Config,
     pub(super) seen: Seen,
     /// The names of the agents that are wanted; none: all.
@@ -71,7 +71,7 @@ pub(super) fn observe(context: &Context, effort: Effort, past: Option<Depth>) ->
 impl Observer {
     pub(super) fn of(context: &Context) -> Self {
         Self {
-            sources: context.readable(),
+            homes: context.readable(),
             config: context.config.clone(),
             seen: context.seen.clone(),
             only: context.only.clone(),
@@ -84,7 +84,7 @@ impl Observer {
     /// # Errors
     /// The same.
     pub(super) fn observe(&self, effort: Effort, past: Option<Depth>) -> anyhow::Result<Picture> {
-        match from_tray(&self.sources, effort) {
+        match from_tray(&self.homes, effort) {
             Some(told) => Ok(self.picture(told, true, past)),
             None => self.observe_alone(effort, past),
         }
@@ -97,7 +97,7 @@ impl Observer {
     pub(super) fn observe_alone(&self, effort: Effort, past: Option<Depth>) -> anyhow::Result<Picture> {
         let place = (effort == Effort::Ask && self.has_bridge).then(place_to_look).flatten();
         let are_bridges_known = place.is_some() || !self.has_bridge;
-        let mut engine = Engine::for_one_look(&self.sources, self.config.clone(), self.seen.clone());
+        let mut engine = Engine::for_one_look(&self.homes, self.config.clone(), self.seen.clone());
         engine.note_bridge(self.has_bridge);
         if let Some(place) = place {
             engine.listen_to_bridges(Bridges::at(place));
@@ -106,32 +106,32 @@ impl Observer {
         Ok(self.picture(observed, are_bridges_known, past))
     }
 
-    fn picture(&self, observed: Observation, are_bridges_known: bool, past: Option<Depth>) -> Picture {
-        let now = observed.now;
+    fn picture(&self, observation: Observation, are_bridges_known: bool, past: Option<Depth>) -> Picture {
+        let now = observation.now;
         let mut sessions = Vec::new();
-        let mut held: Vec<HashSet<Box<str>>> = vec![HashSet::new(); self.sources.len()];
-        for home in observed.homes {
-            let Some(number) = self.sources.iter().position(|source| is_of(&home, source)) else { continue };
+        let mut held: Vec<HashSet<Box<str>>> = vec![HashSet::new(); self.homes.len()];
+        for observed in observation.homes {
+            let Some(number) = self.homes.iter().position(|home| is_of(&observed, home)) else { continue };
             let is_wanted = |session: &Session| {
                 self.only.is_empty() || self.only.iter().any(|name| **name == *session.observed.agent.name())
             };
-            for session in home.sessions.into_iter().filter(is_wanted) {
+            for session in observed.sessions.into_iter().filter(is_wanted) {
                 held[number].insert(session.id.clone());
                 sessions.push(session);
             }
         }
         let listed = past.map(|depth| {
-            let disk = OnDisk::list(&self.sources);
+            let disk = OnDisk::list(&self.homes);
             let is_held = |number: usize, id: &str| held[number].contains(id);
             sessions.extend(disk.read(is_held, depth, (&self.config, &self.seen), now));
             disk.ids()
         });
-        Picture { sessions, now, are_bridges_known, sources: self.sources.clone(), listed }
+        Picture { sessions, now, are_bridges_known, homes: self.homes.clone(), listed }
     }
 }
 
 /// The sessions of the running tray, if it watches all these homes, and none that shares logs with one of them.
-fn from_tray(sources: &[Source], effort: Effort) -> Option<Observation> {
+fn from_tray(homes: &[Home], effort: Effort) -> Option<Observation> {
     let observation = match runtime().ok()?.block_on(ask_first(control::ask_for_sessions)) {
         Ok(observation) => observation?,
         Err(tray) => {
@@ -142,18 +142,18 @@ fn from_tray(sources: &[Source], effort: Effort) -> Option<Observation> {
             return None;
         }
     };
-    let watches = |source: &Source| observation.homes.iter().any(|home| is_of(home, source));
-    let shares = |home: &ObservedHome| {
-        let adapter = ADAPTERS.iter().find(|adapter| adapter.name() == &*home.agent);
-        let other = adapter.map(|adapter| Source::of(*adapter, PathBuf::from(&*home.path)));
-        other.is_some_and(|other| sources.iter().any(|source| !is_of(home, source) && other.shares_all(source)))
+    let watches = |home: &Home| observation.homes.iter().any(|observed| is_of(observed, home));
+    let shares = |observed: &ObservedHome| {
+        let adapter = ADAPTERS.iter().find(|adapter| adapter.name() == &*observed.agent);
+        let other = adapter.map(|adapter| Home::of(*adapter, PathBuf::from(&*observed.path)));
+        other.is_some_and(|other| homes.iter().any(|home| !is_of(observed, home) && other.shares_all(home)))
     };
-    let is_other = |home: &&ObservedHome| !sources.iter().any(|source| is_of(home, source));
-    let shows_all = sources.iter().all(watches) && !observation.homes.iter().filter(is_other).any(shares);
+    let is_other = |observed: &&ObservedHome| !homes.iter().any(|home| is_of(observed, home));
+    let shows_all = homes.iter().all(watches) && !observation.homes.iter().filter(is_other).any(shares);
     shows_all.then_some(observation)
 }
 
-/// Whether this home is that source.
-fn is_of(home: &ObservedHome, source: &Source) -> bool {
-    *home.agent == *source.adapter().name() && home.path == paths::canonical(source.home())
+/// Whether this is what was observed of that home.
+fn is_of(observed: &ObservedHome, home: &Home) -> bool {
+    *observed.agent == *home.adapter().name() && observed.path == paths::canonical(home.folder())
 }

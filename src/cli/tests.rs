@@ -6,7 +6,7 @@ use super::table::{Style, lines};
 use crate::tray::details;
 use crate::tray::menu::Menu;
 use crate::tray::notifier::alertable;
-use pilotlight_agents::source::Source;
+use pilotlight_agents::home::Home;
 use pilotlight_agents::sundial::Sundial;
 use pilotlight_core::alert::{Alerts, Change, Now, Quiet, Settings};
 use pilotlight_core::fleet::{Row, Session, ShortIds, distinguish};
@@ -29,13 +29,13 @@ use std::time::{Duration, SystemTime};
 use tempfile::TempDir;
 
 /// A home with a session that runs, and one that ended long ago.
-struct Home {
+struct Fixture {
     scratch: TempDir,
     process: Child,
     began: Time,
 }
 
-impl Home {
+impl Fixture {
     fn new() -> Self {
         let scratch = tempfile::tempdir().unwrap();
         let process = Command::new("sleep").arg("600").stdin(Stdio::null()).spawn().unwrap();
@@ -75,12 +75,12 @@ impl Home {
         self.write("2026/11/25", "noon", ("Set the sundial", self.began), events);
     }
 
-    fn homes(&self) -> [Source; 1] {
-        [Source::of(&Sundial, self.scratch.path().to_owned())]
+    fn homes(&self) -> [Home; 1] {
+        [Home::of(&Sundial, self.scratch.path().to_owned())]
     }
 }
 
-impl Drop for Home {
+impl Drop for Fixture {
     fn drop(&mut self) {
         let _ = self.process.kill();
         let _ = self.process.wait();
@@ -88,15 +88,15 @@ impl Drop for Home {
 }
 
 /// All sessions of these homes.
-fn picture(sources: &[Source]) -> Picture {
+fn picture(homes: &[Home]) -> Picture {
     let (config, seen) = (Config::default(), Seen::default());
-    let observer = Observer { sources: sources.to_vec(), config, seen, only: Vec::new(), has_bridge: false };
+    let observer = Observer { homes: homes.to_vec(), config, seen, only: Vec::new(), has_bridge: false };
     observer.observe_alone(Effort::Look, Some(Depth::Whole)).unwrap()
 }
 
 #[test]
 fn a_made_up_agent_shows_in_status_and_explain() {
-    let home = Home::new();
+    let home = Fixture::new();
     let mut taken = picture(&home.homes());
     let ids = taken.ids();
     let row = |session: &Session| session.row(taken.now, &Limits::default()).0;
@@ -115,14 +115,14 @@ fn a_made_up_agent_shows_in_status_and_explain() {
 
 #[test]
 fn case_283_the_agent_is_shown_where_sessions_of_several_are() {
-    let home = Home::new();
-    let other = Source::at(home.at("other").as_path());
+    let home = Fixture::new();
+    let other = Home::at(home.at("other").as_path());
     fs::create_dir_all(other.path("one")).unwrap();
     let line = serde_json::json!({ "type": "user.message", "data": {}, "id": "", "timestamp": home.began.to_string() });
     fs::write(other.log("one"), format!("{line}\n")).unwrap();
     let [sundial] = home.homes();
-    let shown = |sources: &[Source]| {
-        let mut taken = picture(sources);
+    let shown = |homes: &[Home]| {
+        let mut taken = picture(homes);
         let ids = taken.ids();
         let row = |session: &Session| session.row(taken.now, &Limits::default()).0;
         let mut rows: Vec<Row> = taken.sessions.iter().map(row).collect();
@@ -152,7 +152,7 @@ fn case_283_the_agent_is_shown_where_sessions_of_several_are() {
 
 /// Follows the sessions as `watch`, the menu and notifications do, and makes each next thing happen in the home.
 struct Watching {
-    home: Home,
+    home: Fixture,
     menu: Menu,
     alerts: Alerts,
     /// The lines of `watch`, and the popups.
@@ -222,7 +222,7 @@ impl View for Watching {
 
 #[tokio::test]
 async fn a_made_up_agent_shows_in_watch_menu_notifications_and_history() {
-    let home = Home::new();
+    let home = Fixture::new();
     let homes = home.homes();
     let alerts = Settings { gather: Span::ZERO, start_grace: Span::ZERO, focus_delay: None, ..Settings::default() };
     let mut watching = Watching {

@@ -56,7 +56,7 @@ pub(super) fn run_with(context: Context, bridges: Option<Receiver<BridgeEvent>>)
     say_what_is_missing(&context);
     let menu = menu(&context);
     let inside = context.demo.as_ref().map(World::inside).unwrap_or_default();
-    let homes = context.followed().iter().map(|source| source.home().to_owned()).collect();
+    let homes = context.followed().iter().map(|home| home.folder().to_owned()).collect();
     let terminal = context.config.actions.terminal.clone();
     let mut engine = context.engine_with_hosts(Purpose::Act);
     engine.forward_to_holders(project.iter().flat_map(paths::runtime_folders).collect());
@@ -143,7 +143,7 @@ fn say_what_is_missing(context: &Context) {
 fn menu(context: &Context) -> Menu {
     let user_home = paths::user_home().map(|home| home.to_string_lossy().into_owned());
     let followed = context.followed();
-    let programs = followed.iter().map(|source| source.adapter().profile().program);
+    let programs = followed.iter().map(|home| home.adapter().profile().program);
     let mut programs = programs.filter(|program| !program.is_empty());
     let approves_all = context.config.actions.permissions == Permissions::ApproveAll;
     Menu::new(context.config.limits, context.config.list, user_home, approves_all)

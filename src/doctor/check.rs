@@ -1,7 +1,7 @@
 //! What every check is given and returns.
 
 use super::finding::Finding;
-use pilotlight_agents::source::Source;
+use pilotlight_agents::home::Home;
 use pilotlight_core::fleet::Session;
 use pilotlight_engine::config::{Config, Problem};
 use pilotlight_system::mounts::SilentHome;
@@ -14,7 +14,7 @@ pub(super) const EACH: usize = 20;
 #[derive(Clone, Debug)]
 pub(crate) struct CheckContext {
     /// The homes.
-    pub homes: Vec<Source>,
+    pub homes: Vec<Home>,
     /// Those whose file system does not answer.
     pub silent: Vec<SilentHome>,
     pub config: Config,
@@ -33,8 +33,8 @@ pub(crate) struct CheckContext {
 
 impl CheckContext {
     /// Whether a home is missed if it is not there.
-    pub(super) fn misses(&self, source: &Source) -> bool {
-        !(self.is_home_optional && source.is_absent())
+    pub(super) fn misses(&self, home: &Home) -> bool {
+        !(self.is_home_optional && home.is_absent())
     }
 }
 

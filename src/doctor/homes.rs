@@ -5,7 +5,7 @@
 use super::check::{CheckContext, EACH};
 use super::finding::Finding;
 use pilotlight_agents::adapter::{ADAPTERS, FIRST};
-use pilotlight_agents::source::Source;
+use pilotlight_agents::home::Home;
 use pilotlight_agents::tail::{LogError, length};
 use pilotlight_core::fleet::Session;
 use pilotlight_core::owner::Owner;
@@ -50,16 +50,16 @@ pub(super) fn homes(context: &CheckContext) -> Vec<Finding> {
     findings
 }
 
-fn one_home(source: &Source, number: usize, is_missed: bool) -> Finding {
+fn one_home(home: &Home, number: usize, is_missed: bool) -> Finding {
     const CHECK: &str = "home";
-    let (home, profile) = (source.home(), source.adapter().profile());
-    let (shown, word) = (home.display(), profile.names.word);
-    let (finding, redacted) = match source.list() {
+    let (folder, profile) = (home.folder(), home.adapter().profile());
+    let (shown, word) = (folder.display(), profile.names.word);
+    let (finding, redacted) = match home.list() {
         Ok(ids) => {
             let count = counted(ids.count(), "session");
             (Finding::ok(CHECK, format!("{shown}: {count}")), count)
         }
-        Err(error) if error.kind() == ErrorKind::NotFound && home.is_dir() => {
+        Err(error) if error.kind() == ErrorKind::NotFound && folder.is_dir() => {
             (Finding::ok(CHECK, format!("{shown}: no session was ever started in it")), "empty".into())
         }
         Err(error) if error.kind() == ErrorKind::NotFound && !is_missed => {
@@ -84,9 +84,9 @@ fn one_home(source: &Source, number: usize, is_missed: bool) -> Finding {
 }
 
 /// Case 161: a home, or a live session in it, on a file system that may not report changes.
-fn without_file_events(source: &Source, number: usize, sessions: &[Session]) -> Option<Finding> {
-    let live = sessions.iter().filter(|session| session.may_be_open()).map(|session| source.path(&session.id));
-    let mut folders = [source.home().to_owned(), source.root().to_owned()].into_iter().chain(live);
+fn without_file_events(home: &Home, number: usize, sessions: &[Session]) -> Option<Finding> {
+    let live = sessions.iter().filter(|session| session.may_be_open()).map(|session| home.path(&session.id));
+    let mut folders = [home.folder().to_owned(), home.root().to_owned()].into_iter().chain(live);
     let (name, folder) = folders.find_map(|folder| Some((file_system::without_file_events(&folder)?, folder)))?;
     let text = format!("{} is on {name}, which may not report changes of files", folder.display());
     Some(Finding::warning("home", text, POLLING).redacted(format!("home {number}: on {name}, without file events")))
@@ -158,7 +158,7 @@ fn having(n: usize) -> String {
 }
 
 /// Case 88: a log that is not a file is named, never followed, and never waited for.
-fn logs(homes: &[Source], sessions: &[Session]) -> Vec<Finding> {
+fn logs(homes: &[Home], sessions: &[Session]) -> Vec<Finding> {
     let (mut troubled, mut without, mut readable) = (Vec::new(), Vec::new(), 0);
     for session in sessions {
         match log_of(homes, session) {
@@ -192,7 +192,7 @@ enum Log {
     Troubled(Box<Finding>),
 }
 
-fn log_of(homes: &[Source], session: &Session) -> Log {
+fn log_of(homes: &[Home], session: &Session) -> Log {
     if let Some(no_answer) = &session.no_answer {
         let text = format!("the log of session {} is not read: {}", shown(session), no_answer);
         let remedy = "start or reach what serves it, or unmount it (`umount --force` or `--lazy`)";
@@ -200,9 +200,9 @@ fn log_of(homes: &[Source], session: &Session) -> Log {
         return Log::Troubled(Box::new(finding));
     }
     // A snapshot does not record which of several homes a session is in.
-    let mut sources = homes.iter();
-    let Some(source) = sources.find(|source| source.has(&session.id)) else { return Log::Unseen };
-    let path = source.log(&session.id);
+    let mut homes = homes.iter();
+    let Some(home) = homes.find(|home| home.has(&session.id)) else { return Log::Unseen };
+    let path = home.log(&session.id);
     let shown = path.display();
     let finding = match length(&path) {
         Ok(length) if length > HUGE => {
@@ -222,7 +222,7 @@ fn log_of(homes: &[Source], session: &Session) -> Log {
             let text = format!("{shown} is {what}, not a file: it is neither opened nor followed");
             let remedy = format!(
                 "{} writes no such thing: find out who put it there, and move it away once the session is over",
-                source.agent()
+                home.agent()
             );
             Finding::problem(LOG, text, remedy).redacted(format!("one is {what}"))
         }

@@ -3,7 +3,7 @@
 use super::check::CheckContext;
 use super::finding::Finding;
 use super::own::may_write;
-use pilotlight_agents::source::{Source, report_homes, reported_sessions};
+use pilotlight_agents::home::{Home, report_homes, reported_sessions};
 use pilotlight_core::text::counted;
 use pilotlight_system::clock::Clock;
 use pilotlight_system::runtime::Runtime;
@@ -15,7 +15,7 @@ const CHECK: &str = "reports";
 /// belongs to us alone.
 pub(super) fn reports(_: &CheckContext) -> Vec<Finding> {
     let homes = report_homes();
-    let Some(place) = homes.iter().find(|home| Runtime::open(home.home()).is_ok()).map(Source::root) else {
+    let Some(place) = homes.iter().find(|home| Runtime::open(home.folder()).is_ok()).map(Home::root) else {
         let text = "there is no folder for what hooks report";
         let remedy = "`pilotlight report` fails: set HOME, or XDG_STATE_HOME, to a folder that you own";
         return vec![Finding::problem(CHECK, text, remedy).public()];

@@ -60,7 +60,7 @@ mod tests {
     use pilotlight_core::limits::Limits;
     use pilotlight_core::order::Operation;
     use pilotlight_core::owner::Owner;
-    use pilotlight_core::session::{Key, Observed, SourceId};
+    use pilotlight_core::session::{HomeId, Key, Observed};
     use pilotlight_core::time::{Moment, Time};
     use pilotlight_engine::LastProgress;
     use std::path::Path;
@@ -73,8 +73,8 @@ mod tests {
 
     fn offered_after(session: &Session, status: Status, failed: Option<Action>) -> (String, Offer) {
         let row = Row { status, ..session.row(Moment::of(Time(1_700_000_000_000)), &Limits::default()).0 };
-        let (key, last_progress) = (Key::new(SourceId::default(), "a"), LastProgress::default());
-        let reader = pilotlight_agents::source::Source::at(Path::new("/x")).reader(ID);
+        let (key, last_progress) = (Key::new(HomeId::default(), "a"), LastProgress::default());
+        let reader = pilotlight_agents::home::Home::at(Path::new("/x")).reader(ID);
         let source = Source { key: &key, row: &row, session, last_progress: &last_progress, reader: Some(&reader) };
         (became(&row, session, Detail::Full), next(&source, failed))
     }

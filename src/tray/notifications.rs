@@ -110,7 +110,7 @@ impl NotificationState {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pilotlight_core::session::SourceId;
+    use pilotlight_core::session::HomeId;
     use pilotlight_core::time::{Moment, Span, Time};
 
     #[test]
@@ -157,7 +157,7 @@ mod tests {
                 .0
         };
         Mute::Folder("/code/one".into(), MuteChange::Mute).apply(&mut state.quiet, Time(0));
-        let items = state.session_items(&Key::new(SourceId::default(), "a"), &row);
+        let items = state.session_items(&Key::new(HomeId::default(), "a"), &row);
         let [Item::Action { effect: Effect::Mute(mute), .. }, Item::Action { text, effect, .. }] = &items[..] else {
             panic!("{items:?}")
         };

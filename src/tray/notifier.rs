@@ -421,7 +421,7 @@ mod tests {
     use pilotlight_core::limits::Limits;
     use pilotlight_core::owner::Owner;
     use pilotlight_core::question::Question;
-    use pilotlight_core::session::{Observed, SourceId};
+    use pilotlight_core::session::{HomeId, Observed};
     use pilotlight_core::verdict::Asking;
 
     /// A bridge that was not tested with this release only watches, and would refuse an answer.
@@ -440,7 +440,7 @@ mod tests {
         let row = Row { status: Status::NeedsInput, ..row };
         for (bridge, is_offered) in [(Bridge::Watches, false), (Bridge::Joined, true)] {
             session.control.bridge = Some(bridge);
-            let key = Key::new(SourceId::default(), "a");
+            let key = Key::new(HomeId::default(), "a");
             assert_eq!(alertable(&key, &row, &session, None).question.is_some(), is_offered, "{bridge:?}");
         }
     }

@@ -3,10 +3,10 @@
 use pilotlight::tray::details::Source;
 use pilotlight::tray::menu::Menu;
 use pilotlight::tray::view::{Item, ItemId, MenuView};
-use pilotlight_agents::source;
+use pilotlight_agents::home;
 use pilotlight_core::fleet::{About, Row, Session};
 use pilotlight_core::limits::Limits;
-use pilotlight_core::session::{Key, Observed, SourceId};
+use pilotlight_core::session::{HomeId, Key, Observed};
 use pilotlight_core::time::{Moment, Span, Time};
 use pilotlight_core::verdict::Status;
 use pilotlight_engine::LastProgress;
@@ -66,7 +66,7 @@ fn session(which: u8, now: Moment) -> (Key, Session, Row) {
     };
     session.observed.facts.progress = Some(now);
     let row = Row { name, ..session.row(now, &Limits::default()).0 };
-    (Key::new(SourceId::default(), session.id.clone()), session, row)
+    (Key::new(HomeId::default(), session.id.clone()), session, row)
 }
 
 proptest! {
@@ -75,7 +75,7 @@ proptest! {
         let mut menu = Menu::new(Limits::default(), List::default(), None, false);
         let mut sessions: Vec<(Key, Session, Row)> = Vec::new();
         let mut now = Moment::of(Time(1_795_197_600_000));
-        let (home, last_progress) = (source::Source::at(Path::new("/nowhere")), &LastProgress::default());
+        let (home, last_progress) = (home::Home::at(Path::new("/nowhere")), &LastProgress::default());
         let (mut shown, mut laid_out): (Option<Arc<MenuView>>, Option<Time>) = (None, None);
         for (change, gap) in changes {
             now = now.plus(Span(gap));

@@ -9,7 +9,7 @@ use crate::support::{SOON, block_on, wait_until};
 use pilotlight::tray::notify::{Note, NoteSender, PopupConfig, PopupEvent, Popups};
 use pilotlight_core::action::Action;
 use pilotlight_core::alert::{About, Button, Cause, Change, Popup, PopupId, ShownRequest};
-use pilotlight_core::session::{Key, SourceId};
+use pilotlight_core::session::{HomeId, Key};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
@@ -91,7 +91,7 @@ impl Desk {
 fn popup(id: u64) -> Popup {
     Popup {
         id: PopupId(id),
-        about: About::One(Key::new(SourceId::default(), "a")),
+        about: About::One(Key::new(HomeId::default(), "a")),
         cause: Cause::NeedsPermission,
         asked: Some(ShownRequest { request: id, text: "make".into(), choices: Vec::new() }),
         title: format!("Needs permission: <{id}>"),

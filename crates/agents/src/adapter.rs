@@ -2,6 +2,7 @@
 
 use super::control::Control;
 use super::copilot::prompt::LastPrompt;
+use super::home::Home;
 use super::listing::{Listing, QuickScan, ReadEach};
 use super::listing_cache::ListingCache;
 use super::openings::{Noted, OpenSession};
@@ -11,7 +12,6 @@ use super::reading::LogPaths;
 use super::runners::RoleOf;
 #[cfg(target_os = "linux")]
 use super::runners::Runner;
-use super::source::Source;
 use super::tail::LogFormat;
 use super::{claude_code, codex, copilot, reported, starting, walk};
 use async_trait::async_trait;
@@ -51,20 +51,20 @@ pub trait Adapter: Send + Sync {
     ///
     /// # Errors
     /// Where the home cannot be listed.
-    fn list(&self, home: &Source, cache: ListingCache) -> io::Result<Listing> {
+    fn list(&self, home: &Home, cache: ListingCache) -> io::Result<Listing> {
         walk::list(home.root(), &self.profile().watch_plan.layout, cache)
     }
 
     /// Where a session is: its folder, or its file.
-    fn path(&self, home: &Source, id: &str) -> PathBuf {
+    fn path(&self, home: &Home, id: &str) -> PathBuf {
         walk::path(home.root(), &self.profile().watch_plan.layout, id)
     }
 
     /// A reader for a session, which has read nothing yet. `path`: where the session is.
-    fn open(&self, home: &Source, id: &str, path: PathBuf) -> Reader;
+    fn open(&self, home: &Home, id: &str, path: PathBuf) -> Reader;
 
     /// Whether a home has a session of this id.
-    fn has(&self, home: &Source, id: &str) -> bool {
+    fn has(&self, home: &Home, id: &str) -> bool {
         match self.profile().watch_plan.layout {
             Layout::Files { .. } => self.path(home, id).is_file(),
             Layout::Folders { .. } => self.path(home, id).is_dir(),
@@ -72,7 +72,7 @@ pub trait Adapter: Send + Sync {
     }
 
     /// The log of a session.
-    fn log(&self, home: &Source, id: &str) -> PathBuf {
+    fn log(&self, home: &Home, id: &str) -> PathBuf {
         self.path(home, id)
     }
 
@@ -93,12 +93,12 @@ pub trait Adapter: Send + Sync {
 
     /// Tells fast which sessions of a home are history: of many that a listing found, with where it found their logs, or of
     /// few.
-    fn quick_scan<'a>(&self, _home: &'a Source, _listed: Option<&LogPaths>) -> Box<dyn QuickScan + 'a> {
+    fn quick_scan<'a>(&self, _home: &'a Home, _listed: Option<&LogPaths>) -> Box<dyn QuickScan + 'a> {
         Box::new(ReadEach)
     }
 
     /// The session that this one is a part of: a sub-agent has a log of its own, but is no session.
-    fn whole(&self, _home: &Source, _id: &str) -> Option<Arc<str>> {
+    fn whole(&self, _home: &Home, _id: &str) -> Option<Arc<str>> {
         None
     }
 
@@ -117,28 +117,28 @@ pub trait Adapter: Send + Sync {
     }
 
     /// The sessions that the files of processes in a home name, whether they have a log or not.
-    fn claimed(&self, _home: &Source) -> Vec<Arc<str>> {
+    fn claimed(&self, _home: &Home) -> Vec<Arc<str>> {
         Vec::new()
     }
 
     /// The session that this process says that it runs, in a file of its own.
-    fn named_by(&self, _home: &Source, _pid: u32) -> Option<Arc<str>> {
+    fn named_by(&self, _home: &Home, _pid: u32) -> Option<Arc<str>> {
         None
     }
 
     /// The sessions that the terminals of a home note as open.
-    fn noted(&self, _home: &Source) -> Noted {
+    fn noted(&self, _home: &Home) -> Noted {
         Noted::new()
     }
 
     /// The process for whose sake it takes a session for one in use, whether that owns it or not.
-    fn process_in_use(&self, _home: &Source, _id: &str) -> Option<u32> {
+    fn process_in_use(&self, _home: &Home, _id: &str) -> Option<u32> {
         None
     }
 
     /// The owner of a session now, determined from scratch. A process that does not hold the session yet does not count as
     /// its owner; a missing session has none. `names`: further programs that count as this agent.
-    fn owner_now(&self, _home: &Source, _id: &str, _names: &[String], _now: Time) -> Owner {
+    fn owner_now(&self, _home: &Home, _id: &str, _names: &[String], _now: Time) -> Owner {
         Owner::Never
     }
 
@@ -163,12 +163,12 @@ pub trait Adapter: Send + Sync {
     ///
     /// # Errors
     /// Where it cannot be read.
-    fn last_prompt(&self, _home: &Source, _id: &str) -> io::Result<LastPrompt> {
+    fn last_prompt(&self, _home: &Home, _id: &str) -> io::Result<LastPrompt> {
         Err(io::ErrorKind::Unsupported.into())
     }
 
     /// Whether the instructions that a session's own program gave it are known, for a server of our own.
-    fn has_instructions(&self, _home: &Source, _id: &str) -> bool {
+    fn has_instructions(&self, _home: &Home, _id: &str) -> bool {
         false
     }
 
@@ -192,7 +192,7 @@ pub trait SessionScanner: fmt::Debug + Send {
     /// that count as the agent, `now` is the wall clock.
     fn advance(
         &mut self,
-        homes: &[&Source],
+        homes: &[&Home],
         names: &[String],
         now: Time,
         until: Option<Instant>,

@@ -1,7 +1,7 @@
 //! Which homes are followed, and which agent's each is. A file system that may not answer is not touched for that.
 
 use super::adapter::{ADAPTERS, Adapter, FIRST};
-use super::source::Source;
+use super::home::Home;
 use pilotlight_system::mounts::{self, Mounts, SilentHome};
 use pilotlight_system::paths;
 use std::ffi::OsString;
@@ -22,26 +22,26 @@ pub struct Wanted<'a> {
 #[derive(Debug, Default)]
 pub struct Found {
     /// Those that can be read.
-    pub sources: Vec<Source>,
+    pub homes: Vec<Home>,
     /// Those whose file system does not answer, or may not and was not asked.
-    pub unread: Vec<Source>,
+    pub unread: Vec<Home>,
     /// Why they are not read, of those that were asked.
     pub silent: Vec<SilentHome>,
     /// Those that an agent will make when it is used for the first time.
-    pub(crate) awaited: Vec<Source>,
+    pub(crate) awaited: Vec<Home>,
 }
 
 /// The homes that are followed, and those that are once they are made.
 #[derive(Debug, Default)]
 pub struct Followed {
-    pub sources: Vec<Source>,
-    pub awaited: Vec<Source>,
+    pub homes: Vec<Home>,
+    pub awaited: Vec<Home>,
 }
 
 impl Found {
     /// All that are followed.
-    pub fn followed(&self) -> Vec<Source> {
-        self.sources.iter().chain(&self.unread).cloned().collect()
+    pub fn followed(&self) -> Vec<Home> {
+        self.homes.iter().chain(&self.unread).cloned().collect()
     }
 }
 
@@ -66,7 +66,7 @@ pub fn find_untouched(wanted: &Wanted<'_>) -> Followed {
         (local, others, Vec::new())
     };
     let found = find_among(wanted, |name| std::env::var_os(name), split);
-    Followed { sources: found.followed(), awaited: found.awaited }
+    Followed { homes: found.followed(), awaited: found.awaited }
 }
 
 /// Where an agent has its home, unless the user names others.
@@ -98,24 +98,24 @@ fn find_among(
         |home: &Path| wanted.named.is_empty() && its(home).is_some_and(|usual| usual.is_default && !home.is_dir());
     let (absent, readable): (Vec<_>, Vec<_>) = readable.into_iter().partition(|home| is_absent(home));
     let has_usual = readable.iter().chain(&unread).any(|home| its(home).is_some());
-    let source = |home: PathBuf| match its(&home) {
-        Some(usual) => Source::of(usual.adapter, home),
-        None => Source::at(&home),
+    let home = |home: PathBuf| match its(&home) {
+        Some(usual) => Home::of(usual.adapter, home),
+        None => Home::at(&home),
     };
     // Whoever has none yet will make the first one.
     let mut absent = absent.into_iter();
     let first = if has_usual { None } else { absent.next() };
-    let awaited = absent.map(source).filter(|source| is_on(source.adapter())).collect();
-    let sources = first.into_iter().chain(readable).map(source).filter(|source| is_on(source.adapter())).collect();
+    let awaited = absent.map(home).filter(|home| is_on(home.adapter())).collect();
+    let homes = first.into_iter().chain(readable).map(home).filter(|home| is_on(home.adapter())).collect();
     // Of what does not answer, nobody knows whether it is there.
     let is_left_out = |home: &PathBuf| wanted.named.is_empty() && uncertain.contains(home);
     silent.retain(|silent| !is_left_out(&silent.home));
     let untold = |home: PathBuf| match its(&home) {
         _ if is_left_out(&home) => None,
-        Some(usual) => Some(Source::of(usual.adapter, home)),
-        None => Some(Source::untold(home)),
+        Some(usual) => Some(Home::of(usual.adapter, home)),
+        None => Some(Home::unread(home)),
     };
-    Found { sources, unread: unread.into_iter().filter_map(untold).collect(), silent, awaited }
+    Found { homes, unread: unread.into_iter().filter_map(untold).collect(), silent, awaited }
 }
 
 /// What the agent's variable names, else what it makes in the user's home.
@@ -134,16 +134,16 @@ fn usual(
 }
 
 /// Where an agent has its home, unless the user names others.
-pub fn usual_home(adapter: &'static dyn Adapter) -> Option<Source> {
+pub fn usual_home(adapter: &'static dyn Adapter) -> Option<Home> {
     let usual = usual(adapter, |name| std::env::var_os(name), paths::user_home().as_deref())?;
-    Some(Source::of(adapter, usual.home))
+    Some(Home::of(adapter, usual.home))
 }
 
 /// The home that is meant by the folder that contains it.
 pub fn below(folder: &Path) -> Option<PathBuf> {
     let adapters = ADAPTERS.iter().filter(|adapter| !adapter.profile().home.is_empty());
-    let mut homes = adapters.map(|adapter| Source::of(*adapter, folder.join(adapter.profile().home)));
-    homes.find(|source| source.root().is_dir()).map(|source| source.home().to_owned())
+    let mut homes = adapters.map(|adapter| Home::of(*adapter, folder.join(adapter.profile().home)));
+    homes.find(|home| home.root().is_dir()).map(|home| home.folder().to_owned())
 }
 
 #[cfg(test)]
@@ -157,7 +157,7 @@ mod tests {
         there.iter().for_each(|name| fs::create_dir_all(user.join(name)).unwrap());
         let value = |name: &str| variables.iter().find(|(of, _)| *of == name).map(|(_, value)| OsString::from(value));
         let found = find_among(wanted, value, |homes, _| (homes, Vec::new(), Vec::new())).followed();
-        found.into_iter().map(|source| (source.adapter().profile().names.name, source.home().to_owned())).collect()
+        found.into_iter().map(|home| (home.adapter().profile().names.name, home.folder().to_owned())).collect()
     }
 
     fn wanted(user: &Path) -> Wanted<'_> {
@@ -203,7 +203,7 @@ mod tests {
             let wanted = Wanted { named: &[], added: &[], off: &[], user_home: None };
             let variable = |name: &str| value.filter(|_| name == "COPILOT_HOME").map(Into::into);
             let found = find_among(&wanted, variable, |homes, _| (homes, Vec::new(), Vec::new())).followed();
-            found.iter().map(|source| source.home().to_owned()).collect::<Vec<_>>()
+            found.iter().map(|home| home.folder().to_owned()).collect::<Vec<_>>()
         };
         assert_eq!(found(Some("/env")), [Path::new("/env")]);
         assert_eq!(found(None), Vec::<PathBuf>::new());
@@ -218,6 +218,6 @@ mod tests {
         let added = [home.clone()];
         let wanted = Wanted { added: &added, ..wanted(user.path()) };
         let found = find_among(&wanted, |_| None, |homes, _| (Vec::new(), homes, Vec::new()));
-        assert_eq!(found.unread, [Source::of(FIRST, user.path().join(".copilot")), Source::untold(home)]);
+        assert_eq!(found.unread, [Home::of(FIRST, user.path().join(".copilot")), Home::unread(home)]);
     }
 }

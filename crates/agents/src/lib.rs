@@ -4,7 +4,7 @@
 //! outside of an agent's folder knows it; all that is known of an agent is in [`adapter::ADAPTERS`]. The five main types:
 //!
 //! - [`adapter::Adapter`]: an agent. Those that are only shown need two of its methods.
-//! - [`source::Source`]: one home of an agent. It lists the sessions in it, and makes their readers.
+//! - [`home::Home`]: one home of an agent. It lists the sessions in it, and makes their readers.
 //! - [`reader::SessionReader`]: reads one session, and writes what it observes into a
 //!   [`pilotlight_core::session::Observed`]. The verdict is left to the core.
 //! - [`control::Control`]: how the sessions of an agent are acted on, over [`channel::Channel`]s: a server, a bridge into a
@@ -67,6 +67,7 @@ pub mod control;
 pub mod copilot;
 pub mod evidence;
 mod fingerprint;
+pub mod home;
 pub mod homes;
 pub mod listing;
 pub mod listing_cache;
@@ -81,7 +82,6 @@ pub mod reported;
 pub mod runners;
 pub mod scanner;
 pub mod shown;
-pub mod source;
 mod starting;
 #[cfg(any(test, feature = "testing"))]
 pub mod sundial;

@@ -30,7 +30,7 @@ impl Listing {
     }
 
     /// Takes what was read, as far as that was noted.
-    pub fn take_stamps(&mut self) -> ListingCache {
+    pub fn take_cache(&mut self) -> ListingCache {
         std::mem::take(&mut self.cache)
     }
 }
@@ -69,7 +69,7 @@ impl QuickScan for ReadEach {
 #[cfg(test)]
 mod tests {
     use crate::adapter::Adapter;
-    use crate::source::Source;
+    use crate::home::Home;
     use crate::{claude_code::ClaudeCode, codex::Codex};
 
     #[test]
@@ -78,9 +78,9 @@ mod tests {
         for (adapter, logs) in homes {
             let home = tempfile::tempdir().unwrap();
             std::fs::create_dir_all(home.path().join(logs)).unwrap();
-            let source = Source::of(adapter, home.path().to_owned());
-            assert!(!source.list().unwrap().take_stamps().stand(), "{adapter:?}");
-            assert!(source.list_for_good().unwrap().take_stamps().stand(), "{adapter:?}");
+            let home = Home::of(adapter, home.path().to_owned());
+            assert!(!home.list().unwrap().take_cache().stand(), "{adapter:?}");
+            assert!(home.list_for_good().unwrap().take_cache().stand(), "{adapter:?}");
         }
     }
 }

@@ -1,8 +1,8 @@
 //! The files of agents' programs. Whoever starts an agent opens one of them, long before the new process writes anything.
 
 use super::fingerprint::scripts;
+use super::home::Home;
 use super::program_file::is_script_of;
-use super::source::Source;
 use super::starting;
 use pilotlight_system::mounts::Mounts;
 use pilotlight_system::paths::user_home;
@@ -14,20 +14,18 @@ use std::path::{Path, PathBuf};
 
 /// The programs of these sources' agents that are installed here, by the names that a shell finds them by. One on a file
 /// system that may not answer is left out.
-pub fn installed(sources: &[&Source]) -> Vec<PathBuf> {
+pub fn installed(homes: &[&Home]) -> Vec<PathBuf> {
     let (path, home, mounts) = (std::env::var_os("PATH"), user_home(), Mounts::read());
-    let profiles =
-        sources.iter().map(|source| source.adapter().profile()).filter(|profile| !profile.program.is_empty());
+    let profiles = homes.iter().map(|home| home.adapter().profile()).filter(|profile| !profile.program.is_empty());
     let named = profiles.flat_map(|profile| starting::candidates(profile, path.as_deref(), home.as_deref()));
     let local: BTreeSet<_> = named.filter(|program| mounts.of(program).is_none()).collect();
     local.into_iter().filter(|program| starting::is_program(program)).collect()
 }
 
 /// The programs that these processes of these sources' agents run.
-pub(super) fn running(sources: &[&Source], pids: impl Iterator<Item = u32>) -> Vec<PathBuf> {
+pub(super) fn running(homes: &[&Home], pids: impl Iterator<Item = u32>) -> Vec<PathBuf> {
     let mounts = Mounts::read();
-    let packages: Vec<_> =
-        sources.iter().filter_map(|source| source.adapter().profile().fingerprint.as_ref()).collect();
+    let packages: Vec<_> = homes.iter().filter_map(|home| home.adapter().profile().fingerprint.as_ref()).collect();
     let is_script = |argument: &Path| packages.iter().any(|its| is_script_of(argument.as_os_str(), its.package));
     let program = |pid: u32| {
         let program = executable(pid)?;

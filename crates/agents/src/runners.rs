@@ -5,7 +5,7 @@
 //! environment, only the variables that name the agent's home and the user's are looked for.
 
 use super::adapter::Adapter;
-use super::source::Source;
+use super::home::Home;
 use pilotlight_core::time::Time;
 use pilotlight_system::identity::Identity;
 use pilotlight_system::process::SLACK;
@@ -87,7 +87,7 @@ pub(super) fn identity(path: &Path) -> Option<Identity> {
 
 /// The processes that may run sessions of these sources' agents. `now` is the wall clock.
 #[cfg(target_os = "linux")]
-pub(super) fn scan(sources: &[&Source], now: Time) -> Vec<Runner> {
+pub(super) fn scan(homes: &[&Home], now: Time) -> Vec<Runner> {
     use super::adapter::ADAPTERS;
     use super::fingerprint::scripts;
     use super::program_file::is_node;
@@ -96,7 +96,7 @@ pub(super) fn scan(sources: &[&Source], now: Time) -> Vec<Runner> {
     use std::cell::OnceCell;
     use std::collections::HashSet;
     let adapters: Vec<_> =
-        ADAPTERS.iter().filter(|adapter| sources.iter().any(|source| source.adapter() == **adapter)).collect();
+        ADAPTERS.iter().filter(|adapter| homes.iter().any(|home| home.adapter() == **adapter)).collect();
     let adapters: Vec<_> = adapters.into_iter().filter_map(|adapter| Some((*adapter, adapter.role()?))).collect();
     if adapters.is_empty() {
         return Vec::new();
@@ -149,7 +149,7 @@ pub(super) fn scan(sources: &[&Source], now: Time) -> Vec<Runner> {
 
 /// The processes that may run sessions: this system does not show enough of them.
 #[cfg(not(target_os = "linux"))]
-pub(super) fn scan(_: &[&Source], _: Time) -> Vec<Runner> {
+pub(super) fn scan(_: &[&Home], _: Time) -> Vec<Runner> {
     Vec::new()
 }
 

@@ -1,10 +1,10 @@
 //! Scans all processes for the sessions that they have open, whichever agents they are.
 
 use super::adapter::{Adapter, SessionScanner};
+use super::home::Home;
 use super::openings::{OpenSession, OpenSessions};
 use super::programs;
 use super::runners;
-use super::source::Source;
 use pilotlight_core::time::Time;
 use std::time::Instant;
 
@@ -37,10 +37,10 @@ impl OpenScanner {
 
     /// Scans all processes for sessions of these sources. `names` are further programs that count as Copilot, `now` is
     /// the wall clock.
-    pub fn scan(&mut self, sources: &[&Source], names: &[String], now: Time) -> OpenSessions {
+    pub fn scan(&mut self, homes: &[&Home], names: &[String], now: Time) -> OpenSessions {
         self.begin();
         loop {
-            if let Some(openings) = self.advance(sources, names, now, None) {
+            if let Some(openings) = self.advance(homes, names, now, None) {
                 return openings;
             }
         }
@@ -49,13 +49,13 @@ impl OpenScanner {
     /// Continues the scan until the deadline `until`. Returns its result once it is complete.
     pub fn advance(
         &mut self,
-        sources: &[&Source],
+        homes: &[&Home],
         names: &[String],
         now: Time,
         until: Option<Instant>,
     ) -> Option<OpenSessions> {
         let scan = self.scan.as_mut()?;
-        for adapter in sources.iter().map(|source| source.adapter()) {
+        for adapter in homes.iter().map(|home| home.adapter()) {
             if self.scanners.iter().all(|(other, _)| *other != adapter)
                 && let Some(mut scanner) = adapter.scanner()
             {
@@ -64,14 +64,14 @@ impl OpenScanner {
             }
         }
         for (adapter, scanner) in self.scanners.iter_mut().skip(scan.complete) {
-            let homes: Vec<_> = sources.iter().copied().filter(|source| source.adapter() == *adapter).collect();
-            scan.found.extend(scanner.advance(&homes, names, now, until)?);
+            let its: Vec<_> = homes.iter().copied().filter(|home| home.adapter() == *adapter).collect();
+            scan.found.extend(scanner.advance(&its, names, now, until)?);
             scan.complete += 1;
         }
         let found = self.scan.take()?.found;
-        let homes = sources.iter().map(|source| (source.adapter(), source.home().to_owned())).collect();
-        let found = OpenSessions::new(found).with(runners::scan(sources, now), homes);
-        Some(found.with_programs(|pids| programs::running(sources, pids)))
+        let folders = homes.iter().map(|home| (home.adapter(), home.folder().to_owned())).collect();
+        let found = OpenSessions::new(found).with(runners::scan(homes, now), folders);
+        Some(found.with_programs(|pids| programs::running(homes, pids)))
     }
 
     /// Removes a process that has ended from the scan in progress.

@@ -2,10 +2,10 @@
 //! the session it runs. Its adapter says how these are read, and no more.
 
 use super::adapter::SessionScanner;
+use super::home::Home;
 use super::openings::{OpenSession, Opened};
 use super::reader::{Reader, SessionReader};
 use super::reading::{ReadStatus, Reading};
-use super::source::Source;
 use super::tail::{LogFormat, ReadOutcome, Tail};
 use pilotlight_core::event::Event;
 use pilotlight_core::facts::Facts;
@@ -41,7 +41,7 @@ pub enum Contents {
 pub type Parse = fn(text: &[u8], fold: &mut dyn FnMut(&Event<'_>)) -> Result<About, String>;
 
 /// A reader for a session that is the file at this path. `why`: why nothing can be done with it, for people.
-pub fn reader(home: &Source, id: &str, path: PathBuf, contents: Contents, why: &'static str) -> Reader {
+pub fn reader(home: &Home, id: &str, path: PathBuf, contents: Contents, why: &'static str) -> Reader {
     let (root, tail) = (home.root().to_owned(), Tail::default());
     Box::new(Shown { root, id: id.into(), path, contents, why, tail, read: None, about: About::default(), pid: None })
 }
@@ -172,15 +172,15 @@ struct Scanner {
 impl SessionScanner for Scanner {
     fn begin(&mut self) {}
 
-    fn advance(&mut self, homes: &[&Source], _: &[String], now: Time, _: Option<Instant>) -> Option<Vec<OpenSession>> {
+    fn advance(&mut self, homes: &[&Home], _: &[String], now: Time, _: Option<Instant>) -> Option<Vec<OpenSession>> {
         Some(homes.iter().flat_map(|home| self.open(home, now)).collect())
     }
 }
 
 impl Scanner {
-    fn open(&self, home: &Source, now: Time) -> Vec<OpenSession> {
+    fn open(&self, home: &Home, now: Time) -> Vec<OpenSession> {
         let Some(logs) = home.watch_plan().logs else { return Vec::new() };
-        let files = fs::read_dir(home.home().join(logs.folder)).into_iter().flatten().flatten();
+        let files = fs::read_dir(home.folder().join(logs.folder)).into_iter().flatten().flatten();
         let open = files.filter_map(|file| {
             let pid = (logs.pid)(file.file_name().to_str()?).filter(|pid| !is_gone(*pid, now))?;
             let text = String::from_utf8(beginning(&file.path()).ok()?).ok()?;

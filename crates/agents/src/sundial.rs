@@ -4,10 +4,10 @@
 //! whenever something happens; a process that runs a session names it in `running/<pid>`.
 
 use super::adapter::{Adapter, SessionScanner};
+use super::home::Home;
 use super::profile::Profile;
 use super::reader::Reader;
 use super::shown::{self, Contents};
-use super::source::Source;
 use pilotlight_core::agent::Names;
 use pilotlight_core::event::{Body, Event, ToolResult};
 use pilotlight_core::scan::Text;
@@ -41,7 +41,7 @@ impl Adapter for Sundial {
         &PROFILE
     }
 
-    fn open(&self, home: &Source, id: &str, path: PathBuf) -> Reader {
+    fn open(&self, home: &Home, id: &str, path: PathBuf) -> Reader {
         shown::reader(home, id, path, Contents::Whole(parse), "a sundial only shows the time")
     }
 

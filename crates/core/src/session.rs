@@ -24,7 +24,7 @@ use std::sync::Arc;
 
 /// A source of sessions: an agent, and one of its homes. A source keeps its number as long as the program runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct SourceId(pub usize);
+pub struct HomeId(pub usize);
 
 /// Identifies a session among all sources.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -32,20 +32,20 @@ pub struct Key {
     /// The machine that it is on, if it is another one. It has no source then.
     pub host: Option<Arc<str>>,
     /// Its source.
-    pub source: SourceId,
+    pub home: HomeId,
     /// Its id, which is unique within its source.
     pub id: Arc<str>,
 }
 
 impl Key {
     /// The session of this source with this id.
-    pub fn new(source: SourceId, id: impl Into<Arc<str>>) -> Self {
-        Self { host: None, source, id: id.into() }
+    pub fn new(home: HomeId, id: impl Into<Arc<str>>) -> Self {
+        Self { host: None, home, id: id.into() }
     }
 
     /// The session of another machine with this id.
     pub fn remote(host: impl Into<Arc<str>>, id: impl Into<Arc<str>>) -> Self {
-        Self { host: Some(host.into()), source: SourceId::default(), id: id.into() }
+        Self { host: Some(host.into()), home: HomeId::default(), id: id.into() }
     }
 }
 

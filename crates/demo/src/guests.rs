@@ -117,7 +117,7 @@ impl Guests {
             let mut command = programs.guest(program, &self.folder, &post.id);
             // By this its process shows whose sessions it runs.
             let variable = GUESTS[who].part.adapter.profile().home_variable;
-            command.envs((!variable.is_empty()).then_some((variable, post.home.home())));
+            command.envs((!variable.is_empty()).then_some((variable, post.home.folder())));
             command.current_dir(&post.work).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()
         };
         let player = &mut self.players[who];

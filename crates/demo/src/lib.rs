@@ -18,7 +18,7 @@
 //!   session.
 //! - [`programs`] gives a player the name of its agent's program, so that whoever ends it verifies it as always, and nothing
 //!   counts as an agent only because this is a demo. Whatever would start an agent's program starts a stand-in.
-//! - [`sources`] are the homes, as Pilotlight watches them.
+//! - [`homes`] are the homes, as Pilotlight watches them.
 //!
 //! Nothing of the user's is touched: homes, state, control socket and working folders are in the scratch folder. Copilot's
 //! players count as Copilot in the demo alone, by a name in its settings. The files of an agent are written here as the
@@ -39,7 +39,7 @@ mod wait;
 pub mod window;
 
 use guests::cast::PARTS;
-use pilotlight_agents::source::Source;
+use pilotlight_agents::home::Home;
 use pilotlight_core::limits::Limits;
 use pilotlight_core::time::Span;
 use programs::stand_in;
@@ -54,12 +54,12 @@ pub const STATE: &str = "state";
 pub const PROGRAM: &str = "copilot";
 
 /// The homes of a demo, in the stage's folder. What is reported is in none of them.
-pub fn sources(folder: &Path) -> Vec<Source> {
+pub fn homes(folder: &Path) -> Vec<Home> {
     let guests = PARTS.iter().filter(|part| part.resumes_with.is_some()).map(|part| {
         let program = stand_in(folder, part.adapter.profile().program);
-        Source::of(part.adapter, folder.join(part.home)).with_stand_in(&program)
+        Home::of(part.adapter, folder.join(part.home)).with_stand_in(&program)
     });
-    std::iter::once(Source::at(&folder.join(HOME))).chain(guests).collect()
+    std::iter::once(Home::at(&folder.join(HOME))).chain(guests).collect()
 }
 
 /// The demo's limits at `speed` times the usual pace, short enough for every status to appear within two minutes.

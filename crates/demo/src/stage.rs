@@ -21,7 +21,7 @@ use crate::{HOME, PROGRAM, STATE};
 use anyhow::Context;
 use pilotlight_agents::copilot::bridge::wire::Order;
 use pilotlight_agents::copilot::store::SESSIONS;
-use pilotlight_agents::source::Source;
+use pilotlight_agents::home::Home;
 use pilotlight_system::clock::Clock;
 use serde_json::json;
 use std::fs;
@@ -194,7 +194,7 @@ impl<'a> Stage<'a> {
             return if ends { self.perform(Beat { at: 0, who, act: Act::Abort }) } else { Ok(()) };
         }
         // The user has resumed it in a terminal, where it stays.
-        if Source::at(&self.folder.join(HOME)).process_in_use(&session.id).is_some() {
+        if Home::at(&self.folder.join(HOME)).process_in_use(&session.id).is_some() {
             return Ok(());
         }
         // A new session is built under a temporary name, so that it appears complete.

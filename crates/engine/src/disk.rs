@@ -30,10 +30,10 @@ use super::parts::settings_file::SettingsFile;
 use super::parts::starts::Starts;
 use super::parts::throttle::Throttle;
 use crate::config::Config;
+use pilotlight_agents::home::Home;
 use pilotlight_agents::reading::Reading;
-use pilotlight_agents::source::Source;
 use pilotlight_agents::tail::ReadContext;
-use pilotlight_core::session::{Key, SourceId};
+use pilotlight_core::session::{HomeId, Key};
 use pilotlight_core::time::{Moment, Span, Time};
 use pilotlight_system::watcher::Watcher;
 use std::collections::HashSet;
@@ -59,7 +59,7 @@ pub(super) struct Disk {
     /// Sessions that are left alone because their file system does not answer.
     untouched: HashSet<Key>,
     /// Homes of which a warning has said that their file system does not answer.
-    said_silent: HashSet<SourceId>,
+    said_silent: HashSet<HomeId>,
     pub(super) process_scans: ProcessScans,
     starts: Starts,
     pub(super) recent_resumes: RecentResumes,
@@ -85,21 +85,21 @@ pub(super) enum DiskChange {
 
 impl Disk {
     /// Follows these homes. Nothing is read yet.
-    pub(super) fn new(sources: &[Source], seen: Seen, now: Time) -> Self {
-        let homes = sources.iter().map(|source| (source.watch_plan(), source.root()));
-        let watcher = Watcher::new(homes, seen.path().map(Path::to_owned));
-        Self::with(watcher, sources, seen, now)
+    pub(super) fn new(homes: &[Home], seen: Seen, now: Time) -> Self {
+        let plans = homes.iter().map(|home| (home.watch_plan(), home.root()));
+        let watcher = Watcher::new(plans, seen.path().map(Path::to_owned));
+        Self::with(watcher, homes, seen, now)
     }
 
     /// Looks once at these homes, without watching for changes. Nothing is read yet.
-    pub(super) fn unwatched(sources: &[Source], seen: Seen, now: Time) -> Self {
-        Self::with(Watcher::idle(), sources, seen, now)
+    pub(super) fn unwatched(homes: &[Home], seen: Seen, now: Time) -> Self {
+        Self::with(Watcher::idle(), homes, seen, now)
     }
 
-    fn with(watcher: Watcher, sources: &[Source], seen: Seen, now: Time) -> Self {
+    fn with(watcher: Watcher, homes: &[Home], seen: Seen, now: Time) -> Self {
         Self {
             watcher,
-            homes: Homes::new(sources, now),
+            homes: Homes::new(homes, now),
             settings_file: None,
             awaited: Vec::new(),
             ledger: Ledger::new(seen.path().and_then(Path::parent)),
@@ -124,16 +124,16 @@ impl Disk {
 
     /// The session's page, shared by all our processes.
     pub(super) fn page(&self, key: &Key) -> Page {
-        self.ledger.page(self.homes.source(key.source), &key.id)
+        self.ledger.page(self.homes.home(key.home), &key.id)
     }
 }
 
 #[cfg(test)]
 impl Disk {
     /// What is on disk, without anybody else.
-    fn alone(sources: &[Source], config: Config, seen: Seen) -> (Self, super::world::World) {
+    fn alone(homes: &[Home], config: Config, seen: Seen) -> (Self, super::world::World) {
         let world = super::world::World::new(config, super::world::Pace::Following);
-        (Self::new(sources, seen, world.now().awake), world)
+        (Self::new(homes, seen, world.now().awake), world)
     }
 }
 

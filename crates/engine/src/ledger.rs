@@ -14,7 +14,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "passes options to the one place, and locks a folder")]
 
-use pilotlight_agents::source::Source;
+use pilotlight_agents::home::Home;
 use pilotlight_core::hash::hash;
 use pilotlight_core::time::Time;
 #[cfg(unix)]
@@ -101,12 +101,12 @@ impl Ledger {
         Self { folder: state_folder.map(|folder| folder.join(FOLDER)) }
     }
 
-    pub fn page(&self, source: &Source, id: &str) -> Page {
+    pub fn page(&self, home: &Home, id: &str) -> Page {
         // A session has the same page under all names of its home.
-        let canonical = Mounts::read().real(source.home());
+        let canonical = Mounts::read().real(home.folder());
         let key = key(&canonical, id);
         let stem = self.folder.as_ref().map(|folder| folder.join(&key));
-        let session = source.path(id);
+        let session = home.path(id);
         Page { id: id.into(), session, stem, key }
     }
 

@@ -73,7 +73,7 @@ use parts::orders::Orders;
 use parts::outboxes::Outboxes;
 use parts::status_log::StatusLog;
 use pilotlight_agents::control::Bridges;
-use pilotlight_agents::source::{Resume, Source};
+use pilotlight_agents::home::{Home, Resume};
 use pilotlight_core::session::Key;
 use pilotlight_system::heap;
 use pilotlight_system::signals::Signals;
@@ -109,15 +109,15 @@ pub struct Engine {
 
 impl Engine {
     /// Creates an engine for these homes. Nothing is read before [`run`](Self::run).
-    pub fn new(sources: &[Source], config: Config, seen: Seen) -> Self {
+    pub fn new(homes: &[Home], config: Config, seen: Seen) -> Self {
         let world = World::new(config, Pace::Following);
-        Self::with(Disk::new(sources, seen, world.now().awake), world)
+        Self::with(Disk::new(homes, seen, world.now().awake), world)
     }
 
     /// Creates an engine that looks at these homes once: for [`observe`](Self::observe).
-    pub fn for_one_look(sources: &[Source], config: Config, seen: Seen) -> Self {
+    pub fn for_one_look(homes: &[Home], config: Config, seen: Seen) -> Self {
         let world = World::new(config, Pace::Once);
-        Self::with(Disk::unwatched(sources, seen, world.now().awake), world)
+        Self::with(Disk::unwatched(homes, seen, world.now().awake), world)
     }
 
     fn with(disk: Disk, world: World) -> Self {
@@ -139,8 +139,8 @@ impl Engine {
     }
 
     /// Follows a settings file. Must be called before [`run`](Self::run).
-    pub fn follow_settings(&mut self, source: SettingsSource) {
-        self.disk.follow_settings(&self.world, source);
+    pub fn follow_settings(&mut self, home: SettingsSource) {
+        self.disk.follow_settings(&self.world, home);
     }
 
     /// From now on, orders for a session that a command holds are forwarded to that command, which serves it in one of
@@ -194,9 +194,9 @@ impl Engine {
             return;
         }
         let mut flow = self.show_changes(view);
-        let mut sources = WakeupSources::new(signals);
+        let mut homes = WakeupSources::new(signals);
         while flow.is_continue() {
-            let wakeup = self.next_wakeup(&mut sources, view).await;
+            let wakeup = self.next_wakeup(&mut homes, view).await;
             flow = self.handle_wakeup(wakeup, view);
             if flow.is_continue() {
                 flow = self.run_due_work(view);

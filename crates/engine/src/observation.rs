@@ -57,11 +57,11 @@ pub struct ObservedHome {
 impl Observation {
     fn of(world: &World, disk: &Disk) -> Self {
         let observed = |number| {
-            let source = disk.homes.source(number);
-            let sessions = world.fleet.sessions().filter(|(key, _)| key.source == number);
+            let home = disk.homes.home(number);
+            let sessions = world.fleet.sessions().filter(|(key, _)| key.home == number);
             ObservedHome {
-                agent: source.adapter().name().into(),
-                path: canonical(source.home()),
+                agent: home.adapter().name().into(),
+                path: canonical(home.folder()),
                 sessions: sessions.map(|(_, session)| session.clone()).collect(),
             }
         };
@@ -115,7 +115,7 @@ impl Engine {
         let _ = self.start_up(&mut signals, &mut view).await;
         let _ = self.show_changes(&mut view);
         let started = self.world.now().awake;
-        let mut sources = WakeupSources::new(signals);
+        let mut homes = WakeupSources::new(signals);
         let complete = async {
             loop {
                 let waited = self.world.now().awake - started;
@@ -124,7 +124,7 @@ impl Engine {
                 }
                 let patience = [LOCKS_SHOW_WITHIN, BRIDGES_CONNECT_WITHIN].into_iter().find(|until| waited <= *until);
                 let until = patience.map_or(COMPLETE_WITHIN, |until| (until - waited + Span(1)).to_std());
-                let Ok(wakeup) = timeout(until, self.next_wakeup(&mut sources, &view)).await else { continue };
+                let Ok(wakeup) = timeout(until, self.next_wakeup(&mut homes, &view)).await else { continue };
                 let _ = self.handle_wakeup(wakeup, &mut view);
                 let _ = self.run_due_work(&mut view);
             }
@@ -200,19 +200,19 @@ mod tests {
     use super::*;
     use crate::config::Config;
     use crate::last_seen::Seen;
-    use pilotlight_agents::source::Source;
+    use pilotlight_agents::home::Home;
     use std::fs;
 
     /// Where the system allows no further watch, a command that looks once has nothing to complain of.
     #[test]
     fn one_look_reads_all_and_watches_nothing() {
         let home = tempfile::tempdir().unwrap();
-        let source = Source::at(home.path());
-        fs::create_dir_all(source.path("one")).unwrap();
+        let home = Home::at(home.path());
+        fs::create_dir_all(home.path("one")).unwrap();
         let prompt =
             r#"{"type":"user.message","data":{"content":"hi"},"id":"1","timestamp":"2026-11-20T18:07:25.003Z"}"#;
-        fs::write(source.log("one"), format!("{prompt}\n")).unwrap();
-        let engine = Engine::for_one_look(&[source], Config::default(), Seen::default());
+        fs::write(home.log("one"), format!("{prompt}\n")).unwrap();
+        let engine = Engine::for_one_look(&[home], Config::default(), Seen::default());
         assert!(!engine.disk.watcher.has_room() && engine.disk.watcher.trouble.is_none());
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let observation = runtime.block_on(engine.observe(false)).unwrap();

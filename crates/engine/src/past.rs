@@ -4,13 +4,13 @@
 use crate::config::Config;
 use crate::last_seen::{HomeHash, Seen};
 use crate::parts::shares::for_shares;
+use pilotlight_agents::home::Home;
 use pilotlight_agents::listing::Listing;
 use pilotlight_agents::openings::OpenSessions;
 use pilotlight_agents::reading::{LogPaths, Reading};
-use pilotlight_agents::source::Source;
 use pilotlight_agents::tail::ReadContext;
 use pilotlight_core::fleet::Session;
-use pilotlight_core::session::{Key, SourceId};
+use pilotlight_core::session::{HomeId, Key};
 use pilotlight_core::time::Moment;
 use std::collections::HashSet;
 use std::iter;
@@ -29,7 +29,7 @@ pub enum Depth {
 
 /// All sessions of these homes on disk.
 pub struct OnDisk<'a> {
-    sources: &'a [Source],
+    homes: &'a [Home],
     keys: Vec<Key>,
     /// Where each home's logs are.
     logs: Vec<LogPaths>,
@@ -37,16 +37,16 @@ pub struct OnDisk<'a> {
 
 impl<'a> OnDisk<'a> {
     /// Lists them. A home that cannot be listed has none here: the caller reports that.
-    pub fn list(sources: &'a [Source]) -> Self {
+    pub fn list(homes: &'a [Home]) -> Self {
         let (mut keys, mut logs) = (Vec::new(), Vec::new());
-        for (number, source) in sources.iter().enumerate() {
-            let listed = source.list().ok();
+        for (number, home) in homes.iter().enumerate() {
+            let listed = home.list().ok();
             logs.push(listed.as_ref().map(Listing::logs).unwrap_or_default());
-            let listed = listed.into_iter().flatten().filter(|id| !source.is_read_by(id, sources.iter()));
-            keys.extend(listed.map(|id| Key::new(SourceId(number), id)));
+            let listed = listed.into_iter().flatten().filter(|id| !home.is_read_by(id, homes.iter()));
+            keys.extend(listed.map(|id| Key::new(HomeId(number), id)));
         }
-        let mut disk = Self { sources, keys, logs };
-        if (0..sources.len()).any(|number| disk.has_namesake(number)) {
+        let mut disk = Self { homes, keys, logs };
+        if (0..homes.len()).any(|number| disk.has_namesake(number)) {
             let mut known = HashSet::new();
             let keys = std::mem::take(&mut disk.keys).into_iter().map(|key| disk.first(key));
             disk.keys = keys.filter(|key| known.insert(key.clone())).collect();
@@ -67,7 +67,7 @@ impl<'a> OnDisk<'a> {
         (config, seen): (&Config, &Seen),
         now: Moment,
     ) -> Vec<Session> {
-        let hashes: Vec<_> = self.sources.iter().map(|source| HomeHash::of(source.home())).collect();
+        let hashes: Vec<_> = self.homes.iter().map(|home| HomeHash::of(home.folder())).collect();
         let (known, openings) = (HashSet::new(), OpenSessions::default());
         let reading = Reading {
             context: ReadContext { now, limits: &config.limits, until: None },
@@ -76,11 +76,11 @@ impl<'a> OnDisk<'a> {
             openings: &openings,
             all: depth == Depth::Whole,
         };
-        let scans = iter::zip(self.sources, &self.logs).map(|(source, logs)| source.quick_scan(Some(logs)));
+        let scans = iter::zip(self.homes, &self.logs).map(|(home, logs)| home.quick_scan(Some(logs)));
         let scans: Vec<_> = scans.collect();
-        let read = |Key { source: SourceId(number), id, .. }: &Key, buffer: &mut Vec<u8>| {
-            let source = &self.sources[*number];
-            let (mut reader, mut session) = (source.reader_among(id, &self.logs[*number]), source.session(id));
+        let read = |Key { home: HomeId(number), id, .. }: &Key, buffer: &mut Vec<u8>| {
+            let home = &self.homes[*number];
+            let (mut reader, mut session) = (home.reader_among(id, &self.logs[*number]), home.session(id));
             match scans[*number].past(id, &reading) {
                 Some(past) => past.note(&mut session.observed),
                 // One that has just been removed is not a session.
@@ -89,24 +89,24 @@ impl<'a> OnDisk<'a> {
             seen.recall(hashes[*number], &mut session, now.wall);
             Some(session)
         };
-        let past: Vec<_> = self.keys.iter().filter(|key| !is_held(key.source.0, &key.id)).collect();
+        let past: Vec<_> = self.keys.iter().filter(|key| !is_held(key.home.0, &key.id)).collect();
         in_shares(&past, read)
     }
 
     /// Whether an earlier home is of the same agent: homes that share logs list the same sessions.
     fn has_namesake(&self, number: usize) -> bool {
-        let source = &self.sources[number];
-        !source.is_by_reports() && self.sources[..number].iter().any(|other| other.adapter() == source.adapter())
+        let home = &self.homes[number];
+        !home.is_by_reports() && self.homes[..number].iter().any(|other| other.adapter() == home.adapter())
     }
 
     /// The session in the first home that has it.
     fn first(&self, key: Key) -> Key {
-        let SourceId(number) = key.source;
+        let HomeId(number) = key.home;
         let log = self.logs[number].get(&key.id).map(PathBuf::as_path);
-        let mut earlier = self.sources[..number].iter();
-        let shares = |other: &Source| self.sources[number].shares(other, &key.id, log);
-        let first = earlier.position(shares).map(SourceId);
-        Key { source: first.unwrap_or(key.source), ..key }
+        let mut earlier = self.homes[..number].iter();
+        let shares = |other: &Home| self.homes[number].shares(other, &key.id, log);
+        let first = earlier.position(shares).map(HomeId);
+        Key { home: first.unwrap_or(key.home), ..key }
     }
 }
 

@@ -81,7 +81,8 @@ pub use platform::{
 };
 #[cfg(target_os = "linux")]
 pub use platform::{
-    births, contained, executable_link, has_child_with, inner_id, is_contained, sees_all, start_ticks, variables,
+    births, contained, executable_link, has_child_with, inner_id, is_contained, own_start_ticks, sees_all, start_ticks,
+    variables,
 };
 pub use ports::listening;
 #[cfg(target_os = "linux")]

@@ -28,7 +28,7 @@ use filter::{Filter, Home};
 use hints::Refusal;
 #[cfg(target_os = "linux")]
 use linux::Source;
-use pilotlight_core::session::{Key, NoFileEvents, SourceId};
+use pilotlight_core::session::{HomeId, Key, NoFileEvents};
 #[cfg(not(target_os = "linux"))]
 use portable::Source;
 use std::collections::{BTreeSet, HashSet};
@@ -89,7 +89,7 @@ impl Watcher {
 
     /// Sets the folder that holds the sessions of a home, which is one of those that are known or the next. `None` stops
     /// following the home.
-    pub fn set_followed(&mut self, number: SourceId, plan: &'static WatchPlan, root: Option<&Path>) {
+    pub fn set_followed(&mut self, number: HomeId, plan: &'static WatchPlan, root: Option<&Path>) {
         let Some(source) = &mut self.source else { return };
         let home = Home { plan, names: root.map(names_of).unwrap_or_default() };
         source.update_filter(|filter| match filter.homes.get_mut(number.0) {

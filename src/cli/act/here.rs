@@ -9,7 +9,7 @@ use super::staying::SessionWatch;
 use crate::cli::context::{Context, runtime};
 use crate::cli::pick::Picked;
 use crate::cli::report::say;
-use pilotlight_agents::source::Resume;
+use pilotlight_agents::home::Resume;
 use pilotlight_core::agent::Agent;
 use pilotlight_core::order::{Order, Outcome, Report};
 use pilotlight_core::text::is_uuid;

@@ -44,7 +44,7 @@ impl ForegroundCommand {
             // The same homes as this table, wherever they come from; on another machine, the ones that are there.
             let homes = context.homes.iter().filter(|_| row.host.is_none());
             command.args(row.host.iter().map(|host| format!("--host={host}")));
-            command.args(homes.flat_map(|home| ["--home".as_ref(), home.home().as_os_str()]));
+            command.args(homes.flat_map(|home| ["--home".as_ref(), home.folder().as_os_str()]));
         }
         command.args(["--", &*row.id]);
         let (over, ended) = (Arc::<OnceLock<Instant>>::default(), Arc::<OnceLock<End>>::default());

@@ -15,7 +15,7 @@ use pilotlight_core::fleet::Kind as Use;
 use pilotlight_core::fleet::{About, Label, Row, Session, State};
 use pilotlight_core::order::{Operation, Order};
 use pilotlight_core::owner::Owner;
-use pilotlight_core::session::SourceId;
+use pilotlight_core::session::HomeId;
 use pilotlight_core::session::{Allows, Key, NoFileEvents};
 use pilotlight_core::short_reason::ShortReason;
 use pilotlight_core::turn::{Call, Request};
@@ -258,7 +258,7 @@ fn only_items_in_the_menu_can_be_clicked() {
     world.add("36535f61-5c7b-4f09-a70b-2f8aed97280f", Status::Working);
     world.add("../no-id; rm -rf", Status::Working);
     let view = world.update().unwrap();
-    let item = |id: &str, kind| ItemId::of(&Key::new(SourceId::default(), id), kind);
+    let item = |id: &str, kind| ItemId::of(&Key::new(HomeId::default(), id), kind);
     let (id, odd) = ("36535f61-5c7b-4f09-a70b-2f8aed97280f", "../no-id; rm -rf");
     let resume = Effect::Copy(format!("copilot --resume={id}"));
     assert_eq!(view.effect_of(&item(id, Kind::CopyResume)), Some(&resume));

@@ -140,7 +140,7 @@ mod tests {
     use pilotlight_core::owner::Owner;
     use pilotlight_core::remote::{Clocks, SessionReport, read};
     use pilotlight_core::session::remote::Host;
-    use pilotlight_core::session::{Key, Observed, SourceId};
+    use pilotlight_core::session::{HomeId, Key, Observed};
     use pilotlight_core::time::{Moment, Time};
     use pilotlight_core::verdict::Status;
     use pilotlight_engine::LastProgress;
@@ -148,7 +148,7 @@ mod tests {
     fn popup(cause: Cause, buttons: &[Button]) -> Popup {
         Popup {
             id: PopupId(1),
-            about: About::One(Key::new(SourceId::default(), "a")),
+            about: About::One(Key::new(HomeId::default(), "a")),
             cause,
             asked: None,
             title: String::new(),
@@ -187,7 +187,7 @@ mod tests {
         let row = |session: &Session, status| Row { status, ..session.row(now, &Limits::default()).0 };
         let one = popup(Cause::Stuck, &[]);
         let summary = Popup {
-            about: About::Summary(vec![Key::new(SourceId::default(), "a"), Key::new(SourceId::default(), "b")]),
+            about: About::Summary(vec![Key::new(HomeId::default(), "a"), Key::new(HomeId::default(), "b")]),
             ..one.clone()
         };
         let stuck = row(&session, Status::Stuck);

@@ -2,12 +2,12 @@
 
 use super::*;
 use pilotlight_core::fleet::TurnView;
-use pilotlight_core::session::{Key, SourceId};
+use pilotlight_core::session::{HomeId, Key};
 
 #[test]
 fn the_shape_depends_on_the_order_but_not_on_the_texts() {
     let row = |id: &str, text: &str| {
-        Item::submenu(ItemId::of(&Key::new(SourceId::default(), id), Kind::Row), text, vec![Item::text("x")])
+        Item::submenu(ItemId::of(&Key::new(HomeId::default(), id), Kind::Row), text, vec![Item::text("x")])
     };
     let one = [row("a", "1"), row("b", "2")];
     assert!(same_shape(&one, &[row("a", "other"), row("b", "words")]));

@@ -12,7 +12,7 @@ use pilotlight_core::alert::{
 };
 use pilotlight_core::fleet::{Background, Kind, Label, Row, Session};
 use pilotlight_core::form::Form;
-use pilotlight_core::session::{Key, Observed, SourceId};
+use pilotlight_core::session::{HomeId, Key, Observed};
 use pilotlight_core::short_reason::ShortReason;
 use pilotlight_core::time::{Moment, Span, Time};
 use pilotlight_core::turn::Ending;
@@ -92,7 +92,7 @@ pub(super) fn row(id: &str, status: Status, since: Time) -> Row {
 }
 
 pub(super) fn key(id: &str) -> Key {
-    Key::new(SourceId::default(), id)
+    Key::new(HomeId::default(), id)
 }
 
 impl Stage {

@@ -5,6 +5,7 @@ use super::session::{self, Session};
 use super::store::{self, SessionScan};
 use super::{log_format, resume, running};
 use crate::adapter::Adapter;
+use crate::home::Home;
 use crate::listing::{Listing, QuickScan};
 use crate::listing_cache::ListingCache;
 use crate::profile::Profile;
@@ -13,7 +14,6 @@ use crate::reading::LogPaths;
 use crate::runners::RoleOf;
 #[cfg(target_os = "linux")]
 use crate::runners::Runner;
-use crate::source::Source;
 use crate::tail::LogFormat;
 use pilotlight_core::owner::Owner;
 use pilotlight_core::time::Time;
@@ -30,21 +30,21 @@ impl Adapter for ClaudeCode {
         &PROFILE
     }
 
-    fn list(&self, home: &Source, cache: ListingCache) -> io::Result<Listing> {
-        let (ids, logs, cache) = store::list(home.home(), home.root(), cache)?;
+    fn list(&self, home: &Home, cache: ListingCache) -> io::Result<Listing> {
+        let (ids, logs, cache) = store::list(home.folder(), home.root(), cache)?;
         Ok(Listing::of(ids).with(logs, cache))
     }
 
-    fn path(&self, home: &Source, id: &str) -> PathBuf {
-        store::path(home.home(), home.root(), id)
+    fn path(&self, home: &Home, id: &str) -> PathBuf {
+        store::path(home.folder(), home.root(), id)
     }
 
-    fn open(&self, home: &Source, id: &str, log: PathBuf) -> Reader {
-        Box::new(Session::new(home.home(), home.root(), id, log))
+    fn open(&self, home: &Home, id: &str, log: PathBuf) -> Reader {
+        Box::new(Session::new(home.folder(), home.root(), id, log))
     }
 
-    fn has(&self, home: &Source, id: &str) -> bool {
-        store::has(home.home(), home.root(), id)
+    fn has(&self, home: &Home, id: &str) -> bool {
+        store::has(home.folder(), home.root(), id)
     }
 
     fn log_format(&self) -> Option<&'static LogFormat> {
@@ -55,8 +55,8 @@ impl Adapter for ClaudeCode {
         true
     }
 
-    fn quick_scan<'a>(&self, home: &'a Source, listed: Option<&LogPaths>) -> Box<dyn QuickScan + 'a> {
-        Box::new(SessionScan::new(home.home(), home.root(), listed))
+    fn quick_scan<'a>(&self, home: &'a Home, listed: Option<&LogPaths>) -> Box<dyn QuickScan + 'a> {
+        Box::new(SessionScan::new(home.folder(), home.root(), listed))
     }
 
     fn role(&self) -> Option<RoleOf> {
@@ -68,16 +68,16 @@ impl Adapter for ClaudeCode {
         running::complete(runner);
     }
 
-    fn claimed(&self, home: &Source) -> Vec<Arc<str>> {
-        store::claimed(home.home())
+    fn claimed(&self, home: &Home) -> Vec<Arc<str>> {
+        store::claimed(home.folder())
     }
 
-    fn named_by(&self, home: &Source, pid: u32) -> Option<Arc<str>> {
-        store::named_by(home.home(), pid)
+    fn named_by(&self, home: &Home, pid: u32) -> Option<Arc<str>> {
+        store::named_by(home.folder(), pid)
     }
 
-    fn owner_now(&self, home: &Source, id: &str, _names: &[String], now: Time) -> Owner {
-        session::owner_now(home.home(), home.root(), id, now)
+    fn owner_now(&self, home: &Home, id: &str, _names: &[String], now: Time) -> Owner {
+        session::owner_now(home.folder(), home.root(), id, now)
     }
 
     fn resume(&self, program: &Path, id: &str) -> Result<Vec<OsString>, &'static str> {

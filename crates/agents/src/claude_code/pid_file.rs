@@ -242,17 +242,17 @@ impl PidFile {
         #[cfg(target_os = "linux")]
         if let Some(start) = &self.start {
             let birth = process::births(now)(self.pid);
-            return birth.is_some_and(|birth| birth.ticks.to_string() == **start);
+            return birth.is_some_and(|birth| process::own_start_ticks(self.pid, birth.ticks).to_string() == **start);
         }
         // Elsewhere the unit of the start is not known. Whoever started after it was written did not write it.
         let _ = now;
         started.zip(self.started).is_none_or(|(started, written)| started <= written + process::SLACK)
     }
 
-    /// Whether it is of the process that started then, in the system's own unit.
+    /// Whether it is of this process, which started then, in the system's own unit.
     #[cfg(target_os = "linux")]
-    pub(super) fn is_of(&self, born: u64) -> bool {
-        self.start.as_ref().is_none_or(|start| **start == *born.to_string())
+    pub(super) fn is_of(&self, pid: u32, born: u64) -> bool {
+        self.start.as_ref().is_none_or(|start| **start == *process::own_start_ticks(pid, born).to_string())
     }
 
     /// Whether another file is of the same process.

@@ -113,7 +113,8 @@ pub(crate) fn role(program: &Path, arguments: &[OsString]) -> Option<Role> {
 #[cfg(target_os = "linux")]
 pub(crate) fn complete(runner: &mut Runner) {
     let file = runner.home.as_deref().and_then(|home| super::pid_file::read(home, process::inner_id(runner.pid)));
-    runner.claims = file.filter(|file| file.is_of(runner.born)).map(|file| file.session).into_iter().collect();
+    runner.claims =
+        file.filter(|file| file.is_of(runner.pid, runner.born)).map(|file| file.session).into_iter().collect();
 }
 
 fn is_same_folder(one: &Path, other: &Path) -> bool {

@@ -70,7 +70,7 @@ fn shows_another(runner: &Runner, homes: &[PathBuf], now: Time) -> bool {
     }
     // In a container it has another id, by which its file is named.
     #[cfg(target_os = "linux")]
-    let (pid, is_its) = (inner_id(runner.pid), |file: &PidFile| file.is_of(runner.born));
+    let (pid, is_its) = (inner_id(runner.pid), |file: &PidFile| file.is_of(runner.pid, runner.born));
     #[cfg(not(target_os = "linux"))]
     let (pid, is_its) = (runner.pid, |_: &PidFile| true);
     let homes: HashSet<&Path> = runner.home.iter().chain(homes).map(PathBuf::as_path).collect();

@@ -8,6 +8,7 @@ use super::{log_format, resume, running};
 use crate::adapter::Adapter;
 use crate::channel::Service;
 use crate::control::Control;
+use crate::home::Home;
 use crate::listing::{Listing, QuickScan};
 use crate::listing_cache::ListingCache;
 use crate::profile::Profile;
@@ -16,7 +17,6 @@ use crate::reading::LogPaths;
 use crate::runners::RoleOf;
 #[cfg(target_os = "linux")]
 use crate::runners::Runner;
-use crate::source::Source;
 use crate::tail::LogFormat;
 use pilotlight_core::owner::Owner;
 use pilotlight_core::session::Observed;
@@ -34,16 +34,16 @@ impl Adapter for Codex {
         &PROFILE
     }
 
-    fn list(&self, home: &Source, cache: ListingCache) -> io::Result<Listing> {
+    fn list(&self, home: &Home, cache: ListingCache) -> io::Result<Listing> {
         let (ids, logs, cache) = store::list(home.root(), cache)?;
         Ok(Listing::of(ids).with(logs, cache))
     }
 
-    fn path(&self, home: &Source, id: &str) -> PathBuf {
+    fn path(&self, home: &Home, id: &str) -> PathBuf {
         store::path(home.root(), id)
     }
 
-    fn open(&self, home: &Source, id: &str, log: PathBuf) -> Reader {
+    fn open(&self, home: &Home, id: &str, log: PathBuf) -> Reader {
         Box::new(Thread::new(home.root(), id, log))
     }
 
@@ -55,11 +55,11 @@ impl Adapter for Codex {
         true
     }
 
-    fn quick_scan<'a>(&self, home: &'a Source, listed: Option<&LogPaths>) -> Box<dyn QuickScan + 'a> {
+    fn quick_scan<'a>(&self, home: &'a Home, listed: Option<&LogPaths>) -> Box<dyn QuickScan + 'a> {
         Box::new(SessionScan::new(home.root(), listed))
     }
 
-    fn whole(&self, home: &Source, id: &str) -> Option<Arc<str>> {
+    fn whole(&self, home: &Home, id: &str) -> Option<Arc<str>> {
         store::whole(home.root(), id)
     }
 
@@ -72,11 +72,11 @@ impl Adapter for Codex {
         running::complete(runner);
     }
 
-    fn claimed(&self, home: &Source) -> Vec<Arc<str>> {
-        store::claimed(home.home())
+    fn claimed(&self, home: &Home) -> Vec<Arc<str>> {
+        store::claimed(home.folder())
     }
 
-    fn owner_now(&self, home: &Source, id: &str, _names: &[String], now: Time) -> Owner {
+    fn owner_now(&self, home: &Home, id: &str, _names: &[String], now: Time) -> Owner {
         store::owner_now(home.root(), id, now)
     }
 

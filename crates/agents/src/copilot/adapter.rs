@@ -14,13 +14,13 @@ use crate::channel::action_context::ActionContext;
 use crate::channel::failure::Failure;
 use crate::channel::{Connection, Keep, Servers};
 use crate::control::{Control, KnownServers};
+use crate::home::Home;
 use crate::listing::{Listing, QuickScan};
 use crate::listing_cache::ListingCache;
 use crate::openings::{Noted, OpenSession};
 use crate::profile::Profile;
 use crate::reader::Reader;
 use crate::reading::LogPaths;
-use crate::source::Source;
 use crate::tail::LogFormat;
 use async_trait::async_trait;
 use pilotlight_core::owner::Owner;
@@ -41,19 +41,19 @@ impl Adapter for Copilot {
         &PROFILE
     }
 
-    fn list(&self, home: &Source, _stamps: ListingCache) -> io::Result<Listing> {
+    fn list(&self, home: &Home, _stamps: ListingCache) -> io::Result<Listing> {
         store::session_ids(home.root()).map(Listing::of)
     }
 
-    fn path(&self, home: &Source, id: &str) -> PathBuf {
+    fn path(&self, home: &Home, id: &str) -> PathBuf {
         home.root().join(id)
     }
 
-    fn open(&self, home: &Source, id: &str, _path: PathBuf) -> Reader {
+    fn open(&self, home: &Home, id: &str, _path: PathBuf) -> Reader {
         Box::new(Folder::new(home.root(), id))
     }
 
-    fn log(&self, home: &Source, id: &str) -> PathBuf {
+    fn log(&self, home: &Home, id: &str) -> PathBuf {
         self.path(home, id).join(LOG)
     }
 
@@ -61,7 +61,7 @@ impl Adapter for Copilot {
         Some(&log_format::LOG_FORMAT)
     }
 
-    fn quick_scan<'a>(&self, home: &'a Source, listed: Option<&LogPaths>) -> Box<dyn QuickScan + 'a> {
+    fn quick_scan<'a>(&self, home: &'a Home, listed: Option<&LogPaths>) -> Box<dyn QuickScan + 'a> {
         Box::new(if listed.is_some() { Root::open(home.root()) } else { Root::at(home.root()) })
     }
 
@@ -69,15 +69,15 @@ impl Adapter for Copilot {
         Some(Box::new(Scanner { known: OpenScanner::default(), scan: OpenScan::begin() }))
     }
 
-    fn noted(&self, home: &Source) -> Noted {
-        noted(home.home())
+    fn noted(&self, home: &Home) -> Noted {
+        noted(home.folder())
     }
 
-    fn process_in_use(&self, home: &Source, id: &str) -> Option<u32> {
+    fn process_in_use(&self, home: &Home, id: &str) -> Option<u32> {
         store::lock_pids_in_use(&self.path(home, id)).first().copied()
     }
 
-    fn owner_now(&self, home: &Source, id: &str, names: &[String], now: Time) -> Owner {
+    fn owner_now(&self, home: &Home, id: &str, names: &[String], now: Time) -> Owner {
         store::owner_now(home.root(), id, names, now)
     }
 
@@ -89,11 +89,11 @@ impl Adapter for Copilot {
         resume::command(program, id).ok_or("its id does not have the form of Copilot's ids")
     }
 
-    fn last_prompt(&self, home: &Source, id: &str) -> io::Result<LastPrompt> {
+    fn last_prompt(&self, home: &Home, id: &str) -> io::Result<LastPrompt> {
         prompt::last_prompt(&self.log(home, id))
     }
 
-    fn has_instructions(&self, home: &Source, id: &str) -> bool {
+    fn has_instructions(&self, home: &Home, id: &str) -> bool {
         prompt::system_message(&self.log(home, id)).is_ok()
     }
 
@@ -141,7 +141,7 @@ impl SessionScanner for Scanner {
 
     fn advance(
         &mut self,
-        homes: &[&Source],
+        homes: &[&Home],
         names: &[String],
         now: Time,
         until: Option<Instant>,

@@ -31,10 +31,10 @@ pub mod workspace;
 
 pub use adapter::Copilot;
 
-use super::source::{Source, homes_of};
+use super::home::{Home, homes_of};
 use std::path::PathBuf;
 
 /// Its homes.
-pub fn homes<'a>(sources: impl IntoIterator<Item = &'a Source>) -> Vec<PathBuf> {
+pub fn homes<'a>(sources: impl IntoIterator<Item = &'a Home>) -> Vec<PathBuf> {
     homes_of(&Copilot, sources)
 }

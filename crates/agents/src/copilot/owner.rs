@@ -2,7 +2,8 @@
 //!
 //! A lock file names a process id, which is weak evidence: locks survive a SIGKILL, ids are reused, and another user's
 //! process shows little of itself. So an owner is *alive* only if three things hold: the id is in use, its process did
-//! not start after the lock was made, and it runs Copilot. It is *gone* if the id is free or provably another
+//! not start after the lock was made, and it runs Copilot. Only where the system shows that it holds the session is its
+//! name beside the point: a wrapper may have given it another. It is *gone* if the id is free or provably another
 //! program's. Anything in between, where something cannot be read, is *unknown*, and is never taken for gone: a wrong
 //! "gone" would show a crash that never happened and offer to start a second owner, which forks the log.
 //!
@@ -120,11 +121,12 @@ fn claim_where(lock: Lock, folder: &Path, names: &[String], now: Time, may_hold_
             Hold::Nothing | Hold::Elsewhere => claim(Owner::Unheld { pid }, Held::Unverified),
             Hold::Hidden => claim(Owner::Unknown { pid }, Held::Unverified),
         },
-        Owner::Gone { .. } if hold::of(pid, folder) == Hold::Held => {
-            let owner = owner_of(Lock { made: now, ..lock }, names, now);
-            let held = if matches!(owner, Owner::Alive { .. }) { Held::Verified } else { Held::Unverified };
-            claim(owner, held)
-        }
+        // Whatever its program is called (a wrapper's, the dynamic loader), and whenever it started by a clock that was set:
+        // nobody but the session's owner has that file open and locked under this id.
+        Owner::Gone { .. } if hold::of(pid, folder) == Hold::Held => match read(pid, now) {
+            Reading::Process { started, .. } => claim(Owner::Alive { pid, started }, Held::Verified),
+            Reading::Absent | Reading::Hidden => claim(Owner::Unknown { pid }, Held::Unverified),
+        },
         // Somebody holds it whose process is not seen by this id: of a container, and perhaps of another user.
         Owner::Gone { .. } if hold::is_locked(pid, folder) => claim(Owner::Unknown { pid }, Held::Unverified),
         // The id is another's here, of whom nothing is shown: a container's Copilot often has one of the first ids.

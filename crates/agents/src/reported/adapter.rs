@@ -2,11 +2,11 @@
 
 use super::{PROFILE, ReportReader, places};
 use crate::adapter::Adapter;
+use crate::home::Home;
 use crate::listing::Listing;
 use crate::listing_cache::ListingCache;
 use crate::profile::Profile;
 use crate::reader::Reader;
-use crate::source::Source;
 use async_trait::async_trait;
 use std::ffi::OsString;
 use std::io;
@@ -24,11 +24,11 @@ impl Adapter for Reported {
         &PROFILE
     }
 
-    fn list(&self, home: &Source, _stamps: ListingCache) -> io::Result<Listing> {
+    fn list(&self, home: &Home, _stamps: ListingCache) -> io::Result<Listing> {
         places::list(home.root()).map(Listing::of)
     }
 
-    fn path(&self, home: &Source, id: &str) -> PathBuf {
+    fn path(&self, home: &Home, id: &str) -> PathBuf {
         places::path(home.root(), id)
     }
 
@@ -36,7 +36,7 @@ impl Adapter for Reported {
         false
     }
 
-    fn open(&self, home: &Source, _id: &str, path: PathBuf) -> Reader {
+    fn open(&self, home: &Home, _id: &str, path: PathBuf) -> Reader {
         Box::new(ReportReader::new(path, home.only()))
     }
 

@@ -90,7 +90,7 @@ fn case_528_a_launcher_is_not_taken_for_the_program_that_it_started() {
     fs::write(&script, format!("{} 600 & wait\n", at("codex").display())).unwrap();
     let mut launcher = Command::new(at("node"));
     let mut launcher = launcher.arg(&script).stdin(Stdio::null()).spawn().unwrap();
-    let home = Source::of(&Codex, at("home/.codex"));
+    let home = Home::of(&Codex, at("home/.codex"));
     let found = || {
         let runners = scan(&[&home], Clock::start().now().wall);
         let of_ours = |runner: &Runner| executable_below(runner.pid, scratch.path());

@@ -35,7 +35,7 @@ impl Adapter for Hourglass {
         &PROFILE
     }
 
-    fn open(&self, home: &Source, id: &str, path: PathBuf) -> Reader {
+    fn open(&self, home: &Home, id: &str, path: PathBuf) -> Reader {
         reader(home, id, path, Contents::Lines { log_format: &LOG_FORMAT, about }, "sand cannot be stopped")
     }
 
@@ -89,12 +89,12 @@ impl World {
         fs::create_dir_all(home.path().join("turns")).unwrap();
         fs::write(home.path().join("turns/one.log"), "").unwrap();
         fs::create_dir_all(home.path().join("hands")).unwrap();
-        let reader = Source::of(&Hourglass, home.path().to_owned()).reader("one");
+        let reader = Home::of(&Hourglass, home.path().to_owned()).reader("one");
         Self { home, reader, observed: Observed::default() }
     }
 
-    fn source(&self) -> Source {
-        Source::of(&Hourglass, self.home.path().to_owned())
+    fn home(&self) -> Home {
+        Home::of(&Hourglass, self.home.path().to_owned())
     }
 
     fn write(&self, what: &str, text: &str) {
@@ -105,7 +105,7 @@ impl World {
     fn read(&mut self) {
         let now = Clock::start().now();
         let mut scanner = Hourglass.scanner().unwrap();
-        let open = OpenSessions::new(scanner.advance(&[&self.source()], &[], now.wall, None).unwrap());
+        let open = OpenSessions::new(scanner.advance(&[&self.home()], &[], now.wall, None).unwrap());
         let context = ReadContext { now, limits: &Limits::default(), until: None };
         let reading = Reading { context, owner_names: &[], known: &HashSet::new(), openings: &open, all: false };
         self.reader.refresh(&reading, &mut self.observed, &mut Vec::new()).unwrap();
@@ -159,15 +159,15 @@ fn the_process_that_names_a_session_owns_it_until_it_ends() {
 fn sessions_are_found_by_the_layout() {
     let world = World::new();
     fs::write(world.home.path().join("turns/notes.txt"), "").unwrap();
-    let listing = world.source().list().unwrap();
+    let listing = world.home().list().unwrap();
     assert_eq!(listing.logs().get("one"), Some(&world.home.path().join("turns/one.log")));
     assert_eq!(listing.map(|id| id.to_string()).collect::<Vec<_>>(), ["one"]);
-    assert!(world.source().has("one") && !world.source().has("notes"));
+    assert!(world.home().has("one") && !world.home().has("notes"));
     let old = world.home.path().join("turns/old.log");
     fs::write(&old, "2024-02-29T00:00:00.000Z\tasked\tx\n").unwrap();
     let written = std::time::SystemTime::UNIX_EPOCH + Span::hours(1).to_std();
     fs::File::options().append(true).open(&old).unwrap().set_modified(written).unwrap();
-    let mut world = World { reader: world.source().reader("old"), ..world };
+    let mut world = World { reader: world.home().reader("old"), ..world };
     world.read();
     assert!(world.observed.unread && world.observed.facts.events == 0, "it is history");
 }

@@ -245,7 +245,7 @@ mod tests {
     use crate::fleet::{Label, Row, Session};
     use crate::limits::Limits;
     use crate::owner::Owner;
-    use crate::session::{Key, Observed, SourceId};
+    use crate::session::{HomeId, Key, Observed};
     use crate::time::Moment;
     use crate::words::reason::Reason;
 
@@ -258,7 +258,7 @@ mod tests {
     #[test]
     fn case_230_a_popup_offers_a_terminal_only_if_it_can_be_shown() {
         use Cause::{Crashed, Done, Failed, NeedsInput, NeedsPermission, PermissionLost, Stuck};
-        let key = Key::new(SourceId::default(), "a");
+        let key = Key::new(HomeId::default(), "a");
         let owner = Owner::Alive { pid: 1, started: None };
         for why in [None, Some("it runs in no tmux pane")] {
             let session = Session {
@@ -282,7 +282,7 @@ mod tests {
     #[test]
     fn a_request_is_worded_by_what_is_known_of_it() {
         let words = |wanted: bool, probable: bool| {
-            let key = Key::new(SourceId::default(), "a");
+            let key = Key::new(HomeId::default(), "a");
             let row = Session::default().row(Moment::default(), &Limits::default()).0;
             let request = Some(Request {
                 id: 1,
@@ -304,7 +304,7 @@ mod tests {
     /// As of Claude Code, whose permissions are given in its terminal.
     #[test]
     fn case_669_a_popup_says_the_command_that_only_the_log_tells() {
-        let key = Key::new(SourceId::default(), "a");
+        let key = Key::new(HomeId::default(), "a");
         let row = |text: Option<&str>| {
             let row = Session::default().row(Moment::default(), &Limits::default()).0;
             let because = Reason::AsksPermission { kind: "Bash".into(), text: text.map(Into::into) }.into();
@@ -319,7 +319,7 @@ mod tests {
 
     #[test]
     fn case_667_a_popup_names_the_agent_last() {
-        let key = Key::new(SourceId::default(), "a");
+        let key = Key::new(HomeId::default(), "a");
         let says = |title: Option<&str>| {
             let row = Session::default().row(Moment::default(), &Limits::default()).0;
             let label = Label { who: "web-shop".into(), title: title.map(Into::into), agent: Some("Claude".into()) };
@@ -334,7 +334,7 @@ mod tests {
     #[test]
     fn case_706_a_popup_says_why_it_does_not_show_a_request_and_where_to_answer_it() {
         let words = |what, answerable: bool, can_be_let: bool| {
-            let key = Key::new(SourceId::default(), "a");
+            let key = Key::new(HomeId::default(), "a");
             let row = Session::default().row(Moment::default(), &Limits::default()).0;
             let request = Request {
                 id: 1,
@@ -364,7 +364,7 @@ mod tests {
     #[test]
     fn a_summary_names_as_many_as_it_may_and_counts_the_rest() {
         let more = |sessions: usize| {
-            let key = Key::new(SourceId::default(), "a");
+            let key = Key::new(HomeId::default(), "a");
             let row = Session::default().row(Moment::default(), &Limits::default()).0;
             let alertable = unasking(&key, &row);
             summary(&vec![(Cause::Stuck, &alertable); sessions], Detail::Full).1

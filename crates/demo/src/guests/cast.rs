@@ -4,7 +4,7 @@
 use super::guest::{Act, Part, Post};
 use super::{claude_code, codex, reported};
 use crate::script::{CAST, LENGTH, id_of};
-use pilotlight_agents::source::Source;
+use pilotlight_agents::home::Home;
 use pilotlight_core::time::Span;
 use std::path::Path;
 
@@ -108,7 +108,7 @@ pub(crate) fn beat(index: usize, speed: u32) -> (Span, Beat) {
 pub(crate) fn post(folder: &Path, index: usize) -> Post {
     let role = &GUESTS[index];
     Post {
-        home: Source::of(role.part.adapter, folder.join(role.part.home)),
+        home: Home::of(role.part.adapter, folder.join(role.part.home)),
         work: folder.join("work").join(role.folder),
         id: id_of(CAST.len() + index).into(),
         title: role.title,

@@ -129,7 +129,7 @@ fn hold(post: &Post, resumed: bool) -> anyhow::Result<Hold> {
 
 /// Removes what processes of a session left that were killed, as a new one does.
 fn sweep(post: &Post) {
-    for file in fs::read_dir(post.home.home().join(PROCESSES)).into_iter().flatten().flatten() {
+    for file in fs::read_dir(post.home.folder().join(PROCESSES)).into_iter().flatten().flatten() {
         let said: Value = serde_json::from_str(&state_file::read(&file.path())).unwrap_or_default();
         if said["sessionId"] == *post.id {
             let _ = fs::remove_file(file.path()); // its process may just have removed it
@@ -139,7 +139,7 @@ fn sweep(post: &Post) {
 
 /// Where a process says something of itself.
 fn said_in(post: &Post, pid: u32) -> PathBuf {
-    post.home.home().join(PROCESSES).join(format!("{pid}.json"))
+    post.home.folder().join(PROCESSES).join(format!("{pid}.json"))
 }
 
 /// Writes what a process says of itself.

@@ -151,7 +151,7 @@ fn day(threads: &Path, now: Time) -> PathBuf {
 
 /// Has this process hold the lock of a thread. If it is killed, the lock is left behind.
 fn hold(post: &Post, _resumed: bool) -> anyhow::Result<Hold> {
-    let path = post.home.home().join(LOCKS).join(format!("{}.lock", post.id));
+    let path = post.home.folder().join(LOCKS).join(format!("{}.lock", post.id));
     let mut options = File::options();
     options.write(true).create(true).truncate(false);
     let (file, _) = plain_file::open_with(&mut options, &path, Links::Refused)?;

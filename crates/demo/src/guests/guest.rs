@@ -3,7 +3,7 @@
 #![allow(clippy::disallowed_methods, reason = "a scratch folder of its own")]
 
 use pilotlight_agents::adapter::Adapter;
-use pilotlight_agents::source::Source;
+use pilotlight_agents::home::Home;
 use pilotlight_core::time::Time;
 use std::fs;
 use std::io::{self, Write};
@@ -30,7 +30,7 @@ pub(crate) enum Act {
 #[derive(Clone, Debug)]
 pub(crate) struct Post {
     /// The home of its agent.
-    pub home: Source,
+    pub home: Home,
     /// The folder that it works in.
     pub work: PathBuf,
     pub id: Box<str>,

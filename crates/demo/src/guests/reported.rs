@@ -65,6 +65,6 @@ impl Scripted {
             at: now.0.saturating_mul(MILLISECOND),
             process: Process::of(self.pid),
         };
-        put(&[self.post.home.home().to_owned()], &report, || report.at)
+        put(&[self.post.home.folder().to_owned()], &report, || report.at)
     }
 }

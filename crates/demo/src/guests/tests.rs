@@ -1,8 +1,8 @@
 use super::cast::{BEATS, by_id};
 use super::guest::Act;
 use super::*;
+use crate::homes;
 use crate::script::{CAST, LENGTH};
-use crate::sources;
 use std::path::PathBuf;
 
 #[test]
@@ -39,7 +39,7 @@ fn case_314_every_guest_says_that_it_is_a_demo_and_has_an_id_of_its_own() {
     for index in 0..GUESTS.len() {
         let post = post(folder, index);
         assert_eq!(post.title, by_id(folder, &post.id).unwrap().1.title);
-        assert!(post.home.home().starts_with(folder) && post.work.starts_with(folder));
+        assert!(post.home.folder().starts_with(folder) && post.work.starts_with(folder));
         assert!(post.id.starts_with(&format!("de{}", CAST.len() + index + 1)));
     }
     assert!(by_id(folder, "de010000-0000-4000-8000-000000000001").is_none());
@@ -50,14 +50,14 @@ async fn case_316_every_program_that_a_demo_starts_is_its_own() {
     let folder = Path::new("/stage");
     let own = PathBuf::from("/stage/bin");
     let named = stand_in(folder, "copilot");
-    for source in sources(folder) {
-        assert!(source.home().starts_with(folder));
+    for home in homes(folder) {
+        assert!(home.folder().starts_with(folder));
         // For the first agent the settings of a demo name it.
-        let is_first = source.adapter() == pilotlight_agents::adapter::FIRST;
+        let is_first = home.adapter() == pilotlight_agents::adapter::FIRST;
         if !is_first {
-            let program = source.program(Some(&named)).await.unwrap();
+            let program = home.program(Some(&named)).await.unwrap();
             assert_eq!(program.parent(), Some(&*own));
-            assert_eq!(program.file_stem().unwrap().to_str(), Some(source.adapter().profile().program));
+            assert_eq!(program.file_stem().unwrap().to_str(), Some(home.adapter().profile().program));
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::parts::server_searches::server_state;
 use crate::world::World;
 use pilotlight_agents::channel::{Reach, Servers, Service};
 use pilotlight_agents::control::KnownServers;
-use pilotlight_agents::source::homes_of;
+use pilotlight_agents::home::homes_of;
 use pilotlight_core::action::ServerState;
 use pilotlight_core::owner::Owner;
 use pilotlight_core::session::{Allows, Key, Session};
@@ -70,7 +70,7 @@ impl Connections {
     /// The service that runs a session, if the settings allow to ask it.
     pub(super) fn service_of(&self, world: &World, disk: &Disk, key: &Key) -> Option<Arc<dyn Service>> {
         let entry = world.fleet.get(key).filter(|_| world.config.service != ServiceUse::Off)?;
-        entry.service(disk.homes.source(key.source))
+        entry.service(disk.homes.home(key.home))
     }
 
     /// The servers of a session's owner.
@@ -95,8 +95,8 @@ impl Connections {
         pid: u32,
         is_trusted: bool,
     ) -> Option<Arc<dyn Servers>> {
-        let agent = disk.homes.source(key.source).adapter();
-        let homes = homes_of(agent, disk.homes.sources());
+        let agent = disk.homes.home(key.home).adapter();
+        let homes = homes_of(agent, disk.homes.homes());
         agent.control()?.servers(pid, &KnownServers { homes: &homes, settings: &world.config.servers, is_trusted })
     }
 

@@ -7,7 +7,7 @@ use crate::disk::Disk;
 use crate::parts::tasks::TaskMessage;
 use crate::world::World;
 use pilotlight_agents::channel::ServiceReport;
-use pilotlight_core::session::{Key, SourceId};
+use pilotlight_core::session::{HomeId, Key};
 use pilotlight_core::time::{Span, Time};
 use pilotlight_core::verdict::Answer;
 use pilotlight_system::log::{self, private};
@@ -24,26 +24,26 @@ impl Connections {
         let now = world.now().awake;
         for key in &world.changes.updated {
             let is_due = |(task, until): &(tokio::task::AbortHandle, Time)| task.is_finished() && *until <= now;
-            if !self.tasks.watches.get(&key.source).is_none_or(is_due) {
+            if !self.tasks.watches.get(&key.home).is_none_or(is_due) {
                 continue;
             }
             let Some(service) = self.service_of(world, disk, key) else { continue };
-            let (sender, source) = (self.tasks.sender(), key.source);
+            let (sender, home) = (self.tasks.sender(), key.home);
             let task = tokio::spawn(async move {
-                let tell = |report| drop(sender.send(TaskMessage::ServiceReports(source, report))); // fails only at the end
+                let tell = |report| drop(sender.send(TaskMessage::ServiceReports(home, report))); // fails only at the end
                 if let Err(failure) = service.watch(&tell).await {
                     log::info!("a service is no longer listened to: {}", private(&failure));
                 }
             });
-            self.tasks.watches.insert(source, (task.abort_handle(), now + AGAIN_AFTER));
+            self.tasks.watches.insert(home, (task.abort_handle(), now + AGAIN_AFTER));
         }
     }
 
     /// Closes all connections, and forgets what was said over them: nobody would say when it is over.
     fn cease_to_watch(&mut self, world: &mut World) {
-        for (source, (task, _)) in std::mem::take(&mut self.tasks.watches) {
+        for (home, (task, _)) in std::mem::take(&mut self.tasks.watches) {
             task.abort();
-            for key in world.fleet.keys().filter(|key| key.source == source).collect::<Vec<_>>() {
+            for key in world.fleet.keys().filter(|key| key.home == home).collect::<Vec<_>>() {
                 if let Some(session) = world.fleet.session(&key) {
                     session.liveness.answer = None;
                 }
@@ -53,17 +53,11 @@ impl Connections {
     }
 
     /// Applies what a service reports of one of its sessions.
-    pub(crate) fn service_reports(
-        &mut self,
-        world: &mut World,
-        disk: &mut Disk,
-        source: SourceId,
-        report: &ServiceReport,
-    ) {
+    pub(crate) fn service_reports(&mut self, world: &mut World, disk: &mut Disk, home: HomeId, report: &ServiceReport) {
         if world.config.service != ServiceUse::Watch {
             return; // it was said before the settings changed
         }
-        let key = Key::new(source, &*report.id);
+        let key = Key::new(home, &*report.id);
         if world.fleet.get(&key).is_none() {
             return; // a sub-agent, or not a session
         }
@@ -86,7 +80,7 @@ mod tests {
     use crate::changes::Changes;
     use crate::config::Config;
     use crate::last_seen::Seen;
-    use pilotlight_agents::source::Source;
+    use pilotlight_agents::home::Home;
     use serde_json::json;
     use std::fs;
 
@@ -94,24 +88,24 @@ mod tests {
     #[tokio::test]
     async fn case_359_what_a_service_said_is_forgotten_as_soon_as_the_settings_no_longer_ask_for_it() {
         let scratch = tempfile::tempdir().unwrap();
-        let (source, id) = (Source::at(scratch.path()), "36535f61-5c7b-4f09-a70b-2f8aed972801");
-        fs::create_dir_all(source.path(id)).unwrap();
+        let (home, id) = (Home::at(scratch.path()), "36535f61-5c7b-4f09-a70b-2f8aed972801");
+        fs::create_dir_all(home.path(id)).unwrap();
         let config = Config { service: ServiceUse::Watch, ..Config::default() };
         let mut world = World::new(config, crate::world::Pace::Following);
-        let mut disk = Disk::new(std::slice::from_ref(&source), Seen::default(), world.now().awake);
+        let mut disk = Disk::new(std::slice::from_ref(&home), Seen::default(), world.now().awake);
         let mut connections = Connections::new();
         let now = world.now().wall;
         let event =
             json!({"id": "a", "type": "user.message", "timestamp": now, "parentId": null, "data": {"content": "x"}});
-        fs::write(source.log(id), format!("{event}\n")).unwrap();
+        fs::write(home.log(id), format!("{event}\n")).unwrap();
         disk.check_homes(&world);
         disk.rescan_now(&mut world);
         connections.take_up_disk_changes(&mut world, &mut disk);
         let (key, report) =
-            (Key::new(SourceId::default(), id), ServiceReport { id: id.into(), active: true, requests: 1 });
+            (Key::new(HomeId::default(), id), ServiceReport { id: id.into(), active: true, requests: 1 });
         let waits = tokio::spawn(std::future::pending::<()>());
-        connections.tasks.watches.insert(key.source, (waits.abort_handle(), Time(i64::MAX)));
-        connections.service_reports(&mut world, &mut disk, key.source, &report);
+        connections.tasks.watches.insert(key.home, (waits.abort_handle(), Time(i64::MAX)));
+        connections.service_reports(&mut world, &mut disk, key.home, &report);
         let asks =
             |world: &World| world.fleet.get(&key).unwrap().row.because.to_string().contains("permission request");
         assert!(asks(&world));
@@ -120,7 +114,7 @@ mod tests {
         connections.watch_services(&mut world, &disk);
         assert!(!asks(&world) && world.changes.updated == [key.clone()], "{:?}", world.changes.updated);
         assert!(waits.await.unwrap_err().is_cancelled(), "the connection is closed");
-        connections.service_reports(&mut world, &mut disk, key.source, &report);
+        connections.service_reports(&mut world, &mut disk, key.home, &report);
         assert!(!asks(&world), "it was said before");
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::disk::Disk;
 use crate::world::World;
-use pilotlight_core::session::{Key, SourceId};
+use pilotlight_core::session::{HomeId, Key};
 use pilotlight_system::log::{self, private};
 use pilotlight_system::watcher::Hints;
 use std::collections::HashSet;
@@ -49,9 +49,9 @@ impl Disk {
     }
 
     /// Queues the sessions that these processes name, and those that they named before.
-    fn queue_named_by(&mut self, world: &World, processes: HashSet<(SourceId, u32)>) {
+    fn queue_named_by(&mut self, world: &World, processes: HashSet<(HomeId, u32)>) {
         for (home, pid) in processes.into_iter().filter(|(home, _)| self.homes.is_followed(*home)).collect::<Vec<_>>() {
-            let named = self.homes.source(home).named_by(pid).map(|id| Key::new(home, id));
+            let named = self.homes.home(home).named_by(pid).map(|id| Key::new(home, id));
             for key in world.fleet.with_pid(pid).into_iter().chain(named) {
                 self.agenda.push_urgent(key);
             }

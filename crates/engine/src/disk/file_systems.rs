@@ -89,7 +89,7 @@ impl Disk {
         }
         let Some(entry) = world.fleet.entry(key) else { return false };
         // What stands for it meanwhile has read nothing.
-        let stand_in = self.homes.source(key.source).reader(&key.id);
+        let stand_in = self.homes.home(key.home).reader(&key.id);
         let mut reader = std::mem::replace(&mut entry.reader, stand_in);
         let (read_key, mut observed) = (key.clone(), entry.session.observed.clone());
         let read = move || {
@@ -124,16 +124,16 @@ mod tests {
     use crate::config::Config;
     use crate::last_seen::Seen;
     use crate::parts::file_systems::tests::{block, on, release};
-    use pilotlight_agents::source::Source;
-    use pilotlight_core::session::SourceId;
+    use pilotlight_agents::home::Home;
+    use pilotlight_core::session::HomeId;
     use std::time::Duration;
 
     #[test]
     fn case_179_what_changes_while_its_file_system_is_busy_is_read_afterwards() {
         let scratch = tempfile::tempdir().unwrap();
-        std::fs::create_dir_all(Source::at(scratch.path()).path("one")).unwrap();
-        let (mut disk, mut world) = Disk::alone(&[Source::at(scratch.path())], Config::default(), Seen::default());
-        let key = Key::new(SourceId::default(), "one");
+        std::fs::create_dir_all(Home::at(scratch.path()).path("one")).unwrap();
+        let (mut disk, mut world) = Disk::alone(&[Home::at(scratch.path())], Config::default(), Seen::default());
+        let key = Key::new(HomeId::default(), "one");
         disk.check_homes(&world);
         disk.file_systems = on(&[scratch.path().to_str().unwrap()]);
         block(scratch.path());

@@ -68,16 +68,16 @@ impl Disk {
         let (reading, buffer) = (reading(&world.config, &self.owners, &self.process_scans, now), &mut self.buffer);
         let mut batch = self.history.next_unshown(WATCHES_PER_STEP);
         batch.retain(|key| self.file_systems.answers_for(key));
-        let logs = |key: &Key| (key.source, self.history.logs(key.source, || self.homes.source(key.source).logs()));
+        let logs = |key: &Key| (key.home, self.history.logs(key.home, || self.homes.home(key.home).logs()));
         let logs: HashMap<_, _> = batch.iter().map(logs).collect();
         self.history.forget_logs();
-        let scans = logs.iter().map(|(home, logs)| (*home, self.homes.source(*home).quick_scan(Some(logs))));
+        let scans = logs.iter().map(|(home, logs)| (*home, self.homes.home(*home).quick_scan(Some(logs))));
         let scans: HashMap<_, _> = scans.collect();
         let (mut shown, mut opened) = (Vec::new(), Vec::new());
         let mut sessions = batch.into_iter().filter_map(|key| {
-            let source = self.homes.source(key.source);
-            let (mut reader, mut session) = (source.reader_among(&key.id, &logs[&key.source]), source.session(&key.id));
-            match scans[&key.source].past(&key.id, &reading) {
+            let home = self.homes.home(key.home);
+            let (mut reader, mut session) = (home.reader_among(&key.id, &logs[&key.home]), home.session(&key.id));
+            match scans[&key.home].past(&key.id, &reading) {
                 Some(past) => past.note(&mut session.observed),
                 None => drop(reader.refresh(&reading, &mut session.observed, buffer).ok()?),
             }

@@ -56,7 +56,7 @@ impl Disk {
         let ids: Vec<_> = iter::from_fn(|| listing.next()).take(FOLDERS_PER_STEP).collect();
         let reading = reading(&world.config, &self.owners, &self.process_scans, world.now());
         let logs = listing.ids.logs();
-        let scans = scans(&*self.homes.source(home).quick_scan(Some(&logs)), &ids, &reading);
+        let scans = scans(&*self.homes.home(home).quick_scan(Some(&logs)), &ids, &reading);
         let may_be_more = ids.len() == FOLDERS_PER_STEP;
         for (id, past) in iter::zip(ids, scans) {
             match past.into_inner() {
@@ -101,8 +101,8 @@ mod tests {
     use super::*;
     use crate::config::Config;
     use crate::last_seen::Seen;
-    use pilotlight_agents::source::Source;
-    use pilotlight_core::session::SourceId;
+    use pilotlight_agents::home::Home;
+    use pilotlight_core::session::HomeId;
     use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
     use std::collections::BTreeSet;
     use std::fs;
@@ -128,10 +128,10 @@ mod tests {
         let listings = inotify::init(CreateFlags::NONBLOCK).unwrap();
         inotify::add_watch(&listings, &day, WatchFlags::OPEN | WatchFlags::CLOSE).unwrap();
 
-        let (mut disk, world) = Disk::alone(&[Source::at(home.path())], Config::default(), Seen::default());
+        let (mut disk, world) = Disk::alone(&[Home::at(home.path())], Config::default(), Seen::default());
         disk.check_homes(&world);
         while disk.take_glimpses(&world) {}
-        assert_eq!(disk.history.of_home(SourceId(0)).map(|key| key.id.to_string()).collect::<Vec<_>>(), ids);
+        assert_eq!(disk.history.of_home(HomeId(0)).map(|key| key.id.to_string()).collect::<Vec<_>>(), ids);
 
         assert_eq!(opened(&listings), 1);
         // What comes later is seen, also in a folder that is made for it.
@@ -143,7 +143,7 @@ mod tests {
         }
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let hints = runtime.block_on(disk.watcher.changed(true));
-        assert!(hints.folders.contains(&Key::new(SourceId(0), &*ids[0])) && hints.homes.contains(&SourceId(0)));
+        assert!(hints.folders.contains(&Key::new(HomeId(0), &*ids[0])) && hints.homes.contains(&HomeId(0)));
     }
 
     /// Case 390: with 150 of them, listing them all each minute was a third of what an idle watch costs.
@@ -169,10 +169,10 @@ mod tests {
         settle(&["", "2026", "2026/11", "2026/11/21", "2026/11/22"]);
         let listings = inotify::init(CreateFlags::NONBLOCK).unwrap();
         inotify::add_watch(&listings, &day, WatchFlags::OPEN | WatchFlags::CLOSE).unwrap();
-        let (mut disk, mut world) = Disk::alone(&[Source::at(home.path())], Config::default(), Seen::default());
+        let (mut disk, mut world) = Disk::alone(&[Home::at(home.path())], Config::default(), Seen::default());
         let rescan = |disk: &mut Disk, world: &mut World| {
             disk.rescan_now(world);
-            let sessions = disk.history.of_home(SourceId(0)).map(|key| key.id.to_string()).collect::<BTreeSet<_>>();
+            let sessions = disk.history.of_home(HomeId(0)).map(|key| key.id.to_string()).collect::<BTreeSet<_>>();
             (opened(&listings) > 0, sessions)
         };
         let known = |ids: &[String]| ids.iter().cloned().collect::<BTreeSet<_>>();

@@ -52,7 +52,7 @@ impl Disk {
         if !self.watcher.has_room() {
             return;
         }
-        let (homes, running) = (self.homes.sources(), self.process_scans.openings().programs());
+        let (homes, running) = (self.homes.homes(), self.process_scans.openings().programs());
         let watched = self.starts.programs(running, || programs::installed(&homes));
         if self.watcher.watch_programs(&watched) {
             self.starts.watched_anew(world.now().awake);

@@ -69,16 +69,16 @@ impl Disk {
             return Vec::new();
         }
         let (folder, last) = (session.cwd().map(Path::new), session.observed.facts.progress.map(|last| last.wall));
-        self.process_scans.openings().suspects(self.homes.root(key.source), &key.id, folder, last).collect()
+        self.process_scans.openings().suspects(self.homes.root(key.home), &key.id, folder, last).collect()
     }
 
     /// Notes that the resume of a session is over, and whether it is `done`: others wait for the new owner only if it has
     /// yet to appear. Returns whether nobody need wait.
     pub(crate) fn resume_ended(&mut self, world: &mut World, key: &Key, done: bool) -> bool {
         self.scan_processes_now(world);
-        let source = self.homes.source(key.source);
+        let home = self.homes.home(key.home);
         let has_owner = self.process_scans.opener(&self.homes, key).is_some()
-            || source.owner_now(&key.id, &world.config.owners.names, world.now().wall).live().is_some();
+            || home.owner_now(&key.id, &world.config.owners.names, world.now().wall).live().is_some();
         let is_over = !done || has_owner;
         if !is_over {
             self.recent_resumes.awaited.insert(key.clone());

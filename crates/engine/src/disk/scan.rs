@@ -4,7 +4,7 @@ use super::RESCAN_INTERVAL;
 use crate::disk::Disk;
 use crate::parts::agenda::Listing;
 use crate::world::World;
-use pilotlight_core::session::{Key, SourceId};
+use pilotlight_core::session::{HomeId, Key};
 use pilotlight_system::descriptors::is_of_want;
 use pilotlight_system::file_system::without_file_events;
 use pilotlight_system::heap;
@@ -78,18 +78,18 @@ impl Disk {
             }
             // What its processes have of a home is told by comparing it with what is there now.
             self.process_scans.request(world.now().awake);
-            for home in &replaced {
-                let is_retold = self.homes.take_retold(*home);
-                let source = self.homes.source(*home);
-                self.watcher.forget(source.root());
+            for number in &replaced {
+                let is_retold = self.homes.take_retold(*number);
+                let home = self.homes.home(*number);
+                self.watcher.forget(home.root());
                 if is_retold {
-                    self.watcher.set_followed(*home, source.watch_plan(), Some(source.root()));
+                    self.watcher.set_followed(*number, home.watch_plan(), Some(home.root()));
                 }
             }
             self.watch_home_paths(world, true);
             self.list_homes(world, &replaced);
             for home in replaced {
-                for key in world.fleet.keys().filter(|key| key.source == home) {
+                for key in world.fleet.keys().filter(|key| key.home == home) {
                     self.agenda.push_urgent(key);
                 }
                 self.history.queue_watches(home);
@@ -131,7 +131,7 @@ impl Disk {
     }
 
     /// Starts to compare the sessions in these homes with the known ones.
-    pub(super) fn start_listing(&mut self, world: &World, homes: &[SourceId]) {
+    pub(super) fn start_listing(&mut self, world: &World, homes: &[HomeId]) {
         if homes.iter().any(|home| self.homes.is_followed(*home)) {
             self.watch_home_paths(world, false);
             self.list_homes(world, homes);
@@ -139,7 +139,7 @@ impl Disk {
     }
 
     /// Does so once the paths of all homes are watched.
-    fn list_homes(&mut self, world: &World, homes: &[SourceId]) {
+    fn list_homes(&mut self, world: &World, homes: &[HomeId]) {
         let mut is_any_absent = false;
         for home in homes.iter().filter(|home| self.homes.is_followed(**home)).copied().collect::<Vec<_>>() {
             is_any_absent |= !self.list_home(world, home);
@@ -151,26 +151,32 @@ impl Disk {
 
     /// Lists a home, whose paths are watched, unless that would find what the last listing found. Returns false if it is
     /// not there.
-    fn list_home(&mut self, world: &World, home: SourceId) -> bool {
-        let source = self.homes.source(home);
-        let root = source.root();
-        if self.homes.is_read_elsewhere(home) {
-            let claimed = source.claimed().into_iter().map(|id| Key::new(home, id));
+    fn list_home(&mut self, world: &World, number: HomeId) -> bool {
+        let home = self.homes.home(number);
+        let root = home.root();
+        if self.homes.is_read_elsewhere(number) {
+            let claimed = home.claimed().into_iter().map(|id| Key::new(number, id));
             let claimed: Vec<_> = claimed.filter_map(|key| self.homes.stand_in(&key, None)).collect();
             claimed.into_iter().for_each(|key| self.agenda.push_urgent(key));
             return true;
         }
         // Hundreds of folders that sessions share take longer to list than everything else that a rescan does.
-        if self.homes.is_as_listed(home) && without_file_events(root).is_none() {
+        if self.homes.is_as_listed(number) && without_file_events(root).is_none() {
             return true;
         }
-        self.watcher.watch_shared_folders(source.watch_plan(), root);
-        match source.list_for_good() {
+        self.watcher.watch_shared_folders(home.watch_plan(), root);
+        match home.list_for_good() {
             Ok(mut ids) => {
-                self.homes.set_listed(home, ids.take_stamps(), world.now().wall);
-                self.agenda.listings.retain(|listing| listing.home != home);
+                self.homes.set_listed(number, ids.take_cache(), world.now().wall);
+                self.agenda.listings.retain(|listing| listing.home != number);
                 let sweep = self.history.start_sweep();
-                self.agenda.listings.push_back(Listing { home, ids, left: Vec::new(), sweep, held: HashSet::new() });
+                self.agenda.listings.push_back(Listing {
+                    home: number,
+                    ids,
+                    left: Vec::new(),
+                    sweep,
+                    held: HashSet::new(),
+                });
             }
             // What is known of it remains until it can be listed again, at the next rescan at the latest.
             Err(error) if !is_absence(&error) => {
@@ -181,7 +187,7 @@ impl Disk {
                 log::debug!(path = private(&root.display()), "no sessions there: {}", cause(&error));
                 self.watcher.forget(root);
                 // Reading each of them finds that it is gone.
-                for key in self.history.of_home(home).chain(world.fleet.keys().filter(|key| key.source == home)) {
+                for key in self.history.of_home(number).chain(world.fleet.keys().filter(|key| key.home == number)) {
                     self.agenda.push_other(key);
                 }
                 return false;
@@ -202,7 +208,7 @@ impl Disk {
             let Some(id) = listing.next() else {
                 // Sessions that the listing did not find may be gone.
                 let missed = self.history.not_found_since(home, listing.sweep);
-                let held = world.fleet.keys().filter(|key| key.source == home && !listing.held.contains(&key.id));
+                let held = world.fleet.keys().filter(|key| key.home == home && !listing.held.contains(&key.id));
                 for key in missed.into_iter().chain(held) {
                     self.agenda.push_other(key);
                 }
@@ -224,15 +230,15 @@ impl Disk {
     /// Watches the folders that sessions share, in all homes: what was mounted there may have others.
     pub(super) fn watch_shared_folders(&mut self) {
         for home in self.homes.numbers() {
-            let source = self.homes.source(home);
-            self.watcher.watch_shared_folders(source.watch_plan(), source.root());
+            let home = self.homes.home(home);
+            self.watcher.watch_shared_folders(home.watch_plan(), home.root());
         }
     }
 
     /// Watches the homes and the folders above them.
     pub(super) fn watch_home_paths(&mut self, world: &World, again: bool) {
-        let sources = self.homes.followed().map(|(home, _)| self.homes.source(home));
-        let roots: Vec<_> = sources.map(|source| (source.watch_plan(), source.root())).collect();
+        let homes = self.homes.followed().map(|(home, _)| self.homes.home(home));
+        let roots: Vec<_> = homes.map(|home| (home.watch_plan(), home.root())).collect();
         let vanished = self.watcher.watch_routes(&roots, &self.awaited, again);
         if !vanished.is_empty() {
             self.homes.invalidate(&vanished);

@@ -13,10 +13,10 @@ use std::path::Path;
 impl Disk {
     /// A session of which nothing is known yet but what is remembered of it, and its reader.
     pub(super) fn new_session(&self, key: &Key, now: Time) -> (Reader, Session) {
-        let source = self.homes.source(key.source);
-        let mut session = source.session(&key.id);
-        self.seen.recall(self.homes.hash(key.source), &mut session, now);
-        (source.reader(&key.id), session)
+        let home = self.homes.home(key.home);
+        let mut session = home.session(&key.id);
+        self.seen.recall(self.homes.hash(key.home), &mut session, now);
+        (home.reader(&key.id), session)
     }
 
     /// Remembers that the user has seen these sessions, and judges them again.
@@ -26,7 +26,7 @@ impl Disk {
             if let Some(session) = world.fleet.session(key) {
                 session.seen = Some(now.wall);
                 let seen = Marks { seen: Some(now.wall), ..Marks::default() };
-                self.seen.note(self.homes.hash(key.source), &key.id, seen, now.wall);
+                self.seen.note(self.homes.hash(key.home), &key.id, seen, now.wall);
                 world.changes.redraw = true;
             }
             world.judge(key);
@@ -41,7 +41,7 @@ impl Disk {
         if marks == Marks::default() {
             return;
         }
-        let (home, now) = (self.homes.hash(key.source), world.now().wall);
+        let (home, now) = (self.homes.hash(key.home), world.now().wall);
         self.seen.note(home, &key.id, marks, now);
         if let Some(session) = world.fleet.session(key) {
             self.seen.recall(home, session, now);
@@ -73,7 +73,7 @@ impl Disk {
         let now = world.now().wall;
         for key in world.fleet.keys().collect::<Vec<_>>() {
             if let Some(session) = world.fleet.session(&key) {
-                self.seen.recall(self.homes.hash(key.source), session, now);
+                self.seen.recall(self.homes.hash(key.home), session, now);
             }
             world.judge(&key);
         }
@@ -86,15 +86,15 @@ mod tests {
     use super::*;
     use crate::config::Config;
     use crate::last_seen::{FILE, Seen};
-    use pilotlight_agents::source::Source;
-    use pilotlight_core::session::SourceId;
+    use pilotlight_agents::home::Home;
+    use pilotlight_core::session::HomeId;
     use std::fs;
     use std::path::PathBuf;
 
     /// What is on disk, where these homes were read, each with a session of the same id.
     fn read(homes: &[PathBuf], state: &Path) -> (Disk, World) {
-        let sources: Vec<_> = homes.iter().map(|home| Source::at(home)).collect();
-        let (mut disk, mut world) = Disk::alone(&sources, Config::default(), Seen::load(Some(state.join(FILE))));
+        let homes: Vec<_> = homes.iter().map(|home| Home::at(home)).collect();
+        let (mut disk, mut world) = Disk::alone(&homes, Config::default(), Seen::load(Some(state.join(FILE))));
         disk.check_homes(&world);
         for number in 0..homes.len() {
             let key = key(number);
@@ -105,7 +105,7 @@ mod tests {
     }
 
     fn key(home: usize) -> Key {
-        Key::new(SourceId(home), "one")
+        Key::new(HomeId(home), "one")
     }
 
     fn seen(world: &mut World) -> [bool; 2] {
@@ -117,7 +117,7 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         let homes = ["original", "copy"].map(|name| scratch.path().join(name));
         for home in &homes {
-            fs::create_dir_all(Source::at(home).path("one")).unwrap();
+            fs::create_dir_all(Home::at(home).path("one")).unwrap();
         }
         let (mut first, mut firsts) = read(&homes, scratch.path());
         let (mut second, mut seconds) = read(&homes, scratch.path());

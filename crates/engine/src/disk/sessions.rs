@@ -35,14 +35,14 @@ impl Disk {
     /// Reads a session for at most one step: a held one again, any other one to decide whether to hold it or add it to
     /// the history.
     pub(crate) fn read_session(&mut self, world: &mut World, key: &Key) {
-        if !self.homes.is_followed(key.source) {
+        if !self.homes.is_followed(key.home) {
             return self.agenda.finish_reading(key);
         }
         if self.is_read_elsewhere(key) {
             return self.remove_session(world, key);
         }
         let stand_in = self.homes.stand_in(key, None);
-        if stand_in.is_some() || self.homes.is_beside(key.source) {
+        if stand_in.is_some() || self.homes.is_beside(key.home) {
             stand_in.into_iter().for_each(|other| self.agenda.push_urgent(other));
             return self.remove_session(world, key);
         }
@@ -65,12 +65,12 @@ impl Disk {
             status = read_watched(&mut self.watcher, key, reader, status, again);
             return self.apply_read(world, key, &status);
         }
-        let source = self.homes.source(key.source);
-        if let Some(whole) = source.whole(&key.id) {
+        let home = self.homes.home(key.home);
+        if let Some(whole) = home.whole(&key.id) {
             self.agenda.finish_reading(key);
-            return self.agenda.push_urgent(Key::new(key.source, whole));
+            return self.agenda.push_urgent(Key::new(key.home, whole));
         }
-        let past = source.quick_scan(None).past(&key.id, &reading);
+        let past = home.quick_scan(None).past(&key.id, &reading);
         if let Some(past) = past {
             return self.add_to_history(world, key, past);
         }
@@ -121,7 +121,7 @@ impl Disk {
         if has_log && touched >= world.now().wall - world.config.list.ended_for {
             self.history.add_recent_candidate(key, touched);
         }
-        let is_watched = self.homes.source(key.source).watch_plan().shares_folders();
+        let is_watched = self.homes.home(key.home).watch_plan().shares_folders();
         self.history.insert(key, is_watched);
     }
 
@@ -138,12 +138,12 @@ impl Disk {
 
     /// Whether a session is reported by a hook, and read itself, too: what is read is shown.
     fn is_read_elsewhere(&self, key: &Key) -> bool {
-        self.homes.source(key.source).is_read_by(&key.id, self.homes.sources().into_iter())
+        self.homes.home(key.home).is_read_by(&key.id, self.homes.homes().into_iter())
     }
 
     /// Has reports of a session that is read itself from now on looked at again.
     fn recheck_reports(&mut self, world: &World, key: &Key) {
-        let is_by_reports = |key: &Key| self.homes.source(key.source).is_by_reports();
+        let is_by_reports = |key: &Key| self.homes.home(key.home).is_by_reports();
         if is_by_reports(key) {
             return;
         }

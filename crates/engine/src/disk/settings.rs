@@ -4,16 +4,16 @@ use crate::disk::Disk;
 use crate::parts::settings_file::{SettingsFile, SettingsSource};
 use crate::view::View;
 use crate::world::World;
+use pilotlight_agents::home::Home;
 use pilotlight_agents::homes::Followed;
-use pilotlight_agents::source::Source;
-use pilotlight_core::session::{Key, SourceId};
+use pilotlight_core::session::{HomeId, Key};
 use pilotlight_system::paths;
 use std::collections::HashSet;
 
 impl Disk {
     /// Follows a settings file.
-    pub(crate) fn follow_settings(&mut self, world: &World, source: SettingsSource) {
-        let file = self.settings_file.insert(SettingsFile::new(source, &world.config));
+    pub(crate) fn follow_settings(&mut self, world: &World, home: SettingsSource) {
+        let file = self.settings_file.insert(SettingsFile::new(home, &world.config));
         let homes = file.homes(&world.config);
         self.await_homes(homes);
     }
@@ -62,17 +62,17 @@ impl Disk {
         let Some(wanted) = self.settings_file.as_ref().map(|file| file.homes(&world.config)) else { return later };
         let wanted = self.await_homes(wanted);
         for home in self.homes.wanted() {
-            if self.homes.is_beside(home) || wanted.iter().any(|wanted| self.homes.source(home).is(wanted)) {
+            if self.homes.is_beside(home) || wanted.iter().any(|wanted| self.homes.home(home).is(wanted)) {
                 continue;
             }
-            if world.fleet.keys().any(|key| key.source == home && is_attached(&key)) {
+            if world.fleet.keys().any(|key| key.home == home && is_attached(&key)) {
                 later.push(
                     "A home that was taken out stays until the next start: Pilotlight is attached to a session in it."
                         .into(),
                 );
                 continue;
             }
-            let of_home = |key: &Key| key.source == home;
+            let of_home = |key: &Key| key.home == home;
             let keys: HashSet<_> = self.history.iter().chain(world.fleet.keys()).filter(of_home).collect();
             for key in keys {
                 self.remove_session(world, &key);
@@ -102,10 +102,10 @@ impl Disk {
         }
     }
 
-    fn stop_following(&mut self, home: SourceId) {
+    fn stop_following(&mut self, home: HomeId) {
         self.agenda.forget_home(home);
         self.homes.unfollow(home);
-        self.watcher.set_followed(home, self.homes.source(home).watch_plan(), None);
+        self.watcher.set_followed(home, self.homes.home(home).watch_plan(), None);
         // Another home may be the same folder by another name, or below it: it is watched again when it is next read.
         self.watcher.forget(self.homes.root(home));
     }
@@ -113,15 +113,15 @@ impl Disk {
     /// Follows the homes of live processes that share sessions with one that is followed.
     pub(super) fn follow_homes_besides(&mut self, world: &World) {
         // The home of a process in another mount namespace is below `/proc/PID/root`, and gone with the process.
-        let is_gone = |home: &SourceId| self.homes.is_beside(*home) && !self.homes.source(*home).home().is_dir();
+        let is_gone = |home: &HomeId| self.homes.is_beside(*home) && !self.homes.home(*home).folder().is_dir();
         let gone: Vec<_> = self.homes.numbers().into_iter().filter(is_gone).collect();
         gone.into_iter().for_each(|home| self.stop_following(home));
         let besides = self.process_scans.openings().homes_besides().map(|(adapter, home)| (adapter, home.to_owned()));
         let followed = besides.collect::<Vec<_>>().into_iter().filter_map(|(adapter, home)| {
-            let home = self.homes.follow_beside(Source::of(adapter, home))?;
-            let source = self.homes.source(home);
-            self.watcher.set_followed(home, source.watch_plan(), Some(source.root()));
-            Some(home)
+            let number = self.homes.follow_beside(Home::of(adapter, home))?;
+            let home = self.homes.home(number);
+            self.watcher.set_followed(number, home.watch_plan(), Some(home.root()));
+            Some(number)
         });
         if followed.count() > 0 {
             self.check_homes(world);
@@ -129,24 +129,24 @@ impl Disk {
     }
 
     /// Notes where homes are made that are still to come. Returns those to follow now.
-    fn await_homes(&mut self, wanted: Followed) -> Vec<Source> {
+    fn await_homes(&mut self, wanted: Followed) -> Vec<Home> {
         let may_grow = self.settings_file.as_ref().is_some_and(SettingsFile::may_grow);
         let awaited = wanted.awaited.iter().filter(|_| may_grow);
-        self.awaited = awaited.map(|source| source.home().to_owned()).collect();
-        wanted.sources
+        self.awaited = awaited.map(|home| home.folder().to_owned()).collect();
+        wanted.homes
     }
 
     /// Follows these, too. Returns whether one of them was not followed.
-    fn follow_more(&mut self, wanted: Vec<Source>) -> bool {
+    fn follow_more(&mut self, wanted: Vec<Home>) -> bool {
         let mut is_new = false;
-        for source in wanted {
-            let is_it = |home: SourceId| self.homes.source(home).is(&source) && !self.homes.is_beside(home);
+        for home in wanted {
+            let is_it = |number: HomeId| self.homes.home(number).is(&home) && !self.homes.is_beside(number);
             if self.homes.wanted().into_iter().any(is_it) {
                 continue;
             }
-            if let Some(home) = self.homes.follow(source) {
-                let source = self.homes.source(home);
-                self.watcher.set_followed(home, source.watch_plan(), Some(source.root()));
+            if let Some(number) = self.homes.follow(home) {
+                let home = self.homes.home(number);
+                self.watcher.set_followed(number, home.watch_plan(), Some(home.root()));
                 is_new = true;
             }
         }
@@ -159,7 +159,7 @@ mod tests {
     use super::*;
     use crate::config::Config;
     use crate::last_seen::Seen;
-    use pilotlight_core::session::SourceId;
+    use pilotlight_core::session::HomeId;
     use std::fs;
     use std::time::Duration;
     use tokio::time::timeout;
@@ -167,13 +167,13 @@ mod tests {
     #[test]
     fn case_287_the_home_of_an_agent_that_is_used_for_the_first_time_is_followed_with_the_next_rescan() {
         let scratch = tempfile::tempdir().unwrap();
-        let (first, later) = (Source::at(&scratch.path().join("first")), Source::at(&scratch.path().join("later")));
+        let (first, later) = (Home::at(&scratch.path().join("first")), Home::at(&scratch.path().join("later")));
         let (mut disk, world) = Disk::alone(std::slice::from_ref(&first), Config::default(), Seen::default());
         let made = later.clone();
         let homes = move |_: &Config| {
-            let there = [&made].into_iter().filter(|source| source.root().is_dir());
-            let sources = [&first].into_iter().chain(there).cloned().collect();
-            Followed { sources, awaited: Vec::new() }
+            let there = [&made].into_iter().filter(|home| home.root().is_dir());
+            let homes = [&first].into_iter().chain(there).cloned().collect();
+            Followed { homes, awaited: Vec::new() }
         };
         let (path, problems) = (scratch.path().join("config.toml"), Vec::new());
         disk.follow_settings(
@@ -181,11 +181,11 @@ mod tests {
             SettingsSource { path, problems, homes: Box::new(homes), saved: None, may_grow: true },
         );
         disk.rescan(&world);
-        assert_eq!(disk.homes.numbers(), [SourceId(0)]);
+        assert_eq!(disk.homes.numbers(), [HomeId(0)]);
         fs::create_dir_all(later.path("one")).unwrap();
         disk.rescan(&world);
-        assert_eq!(disk.homes.numbers(), [SourceId(0), SourceId(1)]);
-        assert!(disk.agenda.listings.iter().any(|listing| listing.home == SourceId(1)), "its sessions are listed");
+        assert_eq!(disk.homes.numbers(), [HomeId(0), HomeId(1)]);
+        assert!(disk.agenda.listings.iter().any(|listing| listing.home == HomeId(1)), "its sessions are listed");
     }
 
     /// Given: a folder in which an agent would make its home, itself not there yet. -> What happens beside it causes no hint;
@@ -194,13 +194,13 @@ mod tests {
     async fn case_537_the_home_of_an_agent_that_is_used_for_the_first_time_is_followed_when_it_is_made() {
         let scratch = tempfile::tempdir().unwrap();
         let base = scratch.path().canonicalize().unwrap();
-        let (first, later) = (Source::at(&base.join("first")), Source::at(&base.join("user/later")));
+        let (first, later) = (Home::at(&base.join("first")), Home::at(&base.join("user/later")));
         fs::create_dir_all(first.root()).unwrap();
         let (mut disk, mut world) = Disk::alone(std::slice::from_ref(&first), Config::default(), Seen::default());
         let (followed, made) = (first.clone(), later.clone());
-        let homes = move |_: &Config| match made.home().is_dir() {
-            true => Followed { sources: vec![followed.clone(), made.clone()], awaited: Vec::new() },
-            false => Followed { sources: vec![followed.clone()], awaited: vec![made.clone()] },
+        let homes = move |_: &Config| match made.folder().is_dir() {
+            true => Followed { homes: vec![followed.clone(), made.clone()], awaited: Vec::new() },
+            false => Followed { homes: vec![followed.clone()], awaited: vec![made.clone()] },
         };
         let (path, problems) = (base.join("config.toml"), Vec::new());
         disk.follow_settings(
@@ -219,6 +219,6 @@ mod tests {
             disk.handle_file_events(&mut world, hints);
         }
         assert!(disk.awaited.is_empty());
-        assert!(disk.agenda.listings.iter().any(|listing| listing.home == SourceId(1)), "its sessions are listed");
+        assert!(disk.agenda.listings.iter().any(|listing| listing.home == HomeId(1)), "its sessions are listed");
     }
 }

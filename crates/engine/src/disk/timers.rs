@@ -56,7 +56,7 @@ impl Disk {
     fn look_at_polled_sessions(&mut self, world: &World, now: Time) {
         let mut homes = BTreeSet::new();
         for key in self.polled_sessions.due(now) {
-            homes.insert(key.source);
+            homes.insert(key.home);
             self.agenda.push_urgent(key);
         }
         for home in homes.into_iter().filter(|home| self.homes.is_followed(*home)).collect::<Vec<_>>() {

@@ -35,7 +35,7 @@ impl Fixture {
     }
 
     fn page(&self) -> Page {
-        Ledger::new(Some(&self.scratch.path().join("state"))).page(&Source::at(&self.home()), ID)
+        Ledger::new(Some(&self.scratch.path().join("state"))).page(&Home::at(&self.home()), ID)
     }
 
     fn file(&self, ending: &str) -> PathBuf {
@@ -55,11 +55,11 @@ fn sections_are_independent_and_kept_by_home_and_id() {
     hold.remove::<Count>().unwrap();
     assert_eq!((page.read::<Count>(), page.read()), (None, Some(Word("two".into()))));
     let ledger = Ledger::new(Some(&fixture.scratch.path().join("state")));
-    assert_eq!(ledger.page(&Source::at(&fixture.home()), "other").read::<Word>(), None);
-    assert_eq!(ledger.page(&Source::at(&fixture.scratch.path().join("copy")), ID).read::<Word>(), None);
+    assert_eq!(ledger.page(&Home::at(&fixture.home()), "other").read::<Word>(), None);
+    assert_eq!(ledger.page(&Home::at(&fixture.scratch.path().join("copy")), ID).read::<Word>(), None);
     let link = fixture.scratch.path().join("link");
     symlink(fixture.home(), &link).unwrap();
-    assert_eq!(ledger.page(&Source::at(&link), ID).read(), Some(Word("two".into())), "the same home by another name");
+    assert_eq!(ledger.page(&Home::at(&link), ID).read(), Some(Word("two".into())), "the same home by another name");
     let mode = fs::metadata(fixture.file("lock")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
 }
@@ -73,9 +73,9 @@ fn only_one_process_at_a_time_holds_the_lock() {
     drop(hold);
     let hold = fixture.page().try_lock("stop").unwrap();
     // Another process may have another state folder from its environment, but it is the same session.
-    let elsewhere = Ledger::new(Some(&fixture.scratch.path().join("elsewhere"))).page(&Source::at(&fixture.home()), ID);
+    let elsewhere = Ledger::new(Some(&fixture.scratch.path().join("elsewhere"))).page(&Home::at(&fixture.home()), ID);
     assert!(matches!(elsewhere.try_lock("stop"), Err(LockError::Held(_))));
-    let nowhere = Ledger::default().page(&Source::at(&fixture.home()), ID);
+    let nowhere = Ledger::default().page(&Home::at(&fixture.home()), ID);
     assert!(matches!(nowhere.try_lock("stop"), Err(LockError::Held(_))));
     drop(hold);
     drop(nowhere.try_lock("stop").unwrap());
@@ -91,7 +91,7 @@ fn whether_recoveries_can_be_counted_is_found_out_without_the_lock() {
     let _hold = fixture.page().try_lock("reconnect").unwrap();
     fixture.page().check_countable().unwrap();
     assert_eq!(
-        Ledger::default().page(&Source::at(&fixture.home()), ID).check_countable().unwrap_err(),
+        Ledger::default().page(&Home::at(&fixture.home()), ID).check_countable().unwrap_err(),
         "there is no state folder"
     );
     fs::create_dir(fixture.file("json")).unwrap();

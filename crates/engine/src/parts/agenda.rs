@@ -5,7 +5,7 @@
 //! changed sessions that are held, then at least a little of the rest.
 
 use pilotlight_agents::listing;
-use pilotlight_core::session::{Key, SourceId};
+use pilotlight_core::session::{HomeId, Key};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -40,7 +40,7 @@ enum Queue {
 
 /// A home that is being listed.
 pub(crate) struct Listing {
-    pub(crate) home: SourceId,
+    pub(crate) home: HomeId,
     pub(crate) ids: listing::Listing,
     /// Names that were listed but not processed yet.
     pub(crate) left: Vec<Arc<str>>,
@@ -121,12 +121,12 @@ impl Agenda {
     }
 
     /// Drops everything that belongs to a home.
-    pub(crate) fn forget_home(&mut self, home: SourceId) {
-        self.urgent.retain(|key| key.source != home);
-        self.others.retain(|key| key.source != home);
-        self.queued.retain(|key, _| key.source != home);
-        self.long.retain(|key| key.source != home);
-        self.reading_since.retain(|key, _| key.source != home);
+    pub(crate) fn forget_home(&mut self, home: HomeId) {
+        self.urgent.retain(|key| key.home != home);
+        self.others.retain(|key| key.home != home);
+        self.queued.retain(|key, _| key.home != home);
+        self.long.retain(|key| key.home != home);
+        self.reading_since.retain(|key, _| key.home != home);
         self.listings.retain(|listing| listing.home != home);
     }
 
@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     fn key(id: &str) -> Key {
-        Key::new(SourceId::default(), id)
+        Key::new(HomeId::default(), id)
     }
 
     #[test]

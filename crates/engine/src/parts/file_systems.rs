@@ -8,7 +8,7 @@
 use super::homes::Homes;
 use pilotlight_agents::reader::Reader;
 use pilotlight_agents::reading::ReadStatus;
-use pilotlight_core::session::{Key, NoAnswer, Observed, SourceId};
+use pilotlight_core::session::{HomeId, Key, NoAnswer, Observed};
 use pilotlight_core::time::{Moment, Span, Time};
 use pilotlight_system::mounts::{Mount, Mounts, PATIENCE, touch};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -36,7 +36,7 @@ const LEFT_MAX: usize = 3;
 pub(crate) struct FileSystems {
     mounts: Mounts,
     /// Homes on one, and sessions in other homes with one at or below their folder.
-    homes: HashMap<SourceId, Mount>,
+    homes: HashMap<HomeId, Mount>,
     sessions: HashMap<Key, Mount>,
     /// By the number of the mount.
     states: BTreeMap<u64, State>,
@@ -171,13 +171,13 @@ impl FileSystems {
 
     /// Whether a session is on one.
     pub(crate) fn has(&self, key: &Key) -> bool {
-        self.homes.contains_key(&key.source) || self.sessions.contains_key(key)
+        self.homes.contains_key(&key.home) || self.sessions.contains_key(key)
     }
 
     /// Reads a session's folder that is on one beside the loop, and waits for the result a moment. It is in
     /// [`take_reads`](Self::take_reads), then or later.
     pub(crate) fn read(&mut self, key: &Key, now: Moment, read: impl FnOnce() -> Read + Send + 'static) {
-        let Some(mount) = self.homes.get(&key.source).or_else(|| self.sessions.get(key)) else { return };
+        let Some(mount) = self.homes.get(&key.home).or_else(|| self.sessions.get(key)) else { return };
         let mount = mount.id;
         self.states.insert(mount, State::Asked { since: now, at: Instant::now() });
         if self.asker.start(mount, Box::new(|| Some(read()))).is_ok() {
@@ -211,18 +211,18 @@ impl FileSystems {
     }
 
     /// Whether a home may be touched.
-    pub(crate) fn answers_for_home(&self, home: SourceId) -> bool {
+    pub(crate) fn answers_for_home(&self, home: HomeId) -> bool {
         !self.homes.get(&home).is_some_and(|mount| self.is_asked(mount))
     }
 
     /// Whether a session's folder may be touched.
     pub(crate) fn answers_for(&self, key: &Key) -> bool {
-        self.answers_for_home(key.source) && !self.sessions.get(key).is_some_and(|mount| self.is_asked(mount))
+        self.answers_for_home(key.home) && !self.sessions.get(key).is_some_and(|mount| self.is_asked(mount))
     }
 
     /// What does not answer for this session, if that has gone on for so long that it must be said.
     pub(crate) fn no_answer(&self, key: &Key, now: Time) -> Option<NoAnswer> {
-        let mounts = [self.homes.get(&key.source), self.sessions.get(key)];
+        let mounts = [self.homes.get(&key.home), self.sessions.get(key)];
         mounts.into_iter().flatten().find_map(|mount| {
             let Some(State::Asked { since, .. }) = self.states.get(&mount.id) else { return None };
             let is_behind = self.asker.current().is_some_and(|current| current != mount.id);
@@ -232,7 +232,7 @@ impl FileSystems {
     }
 
     /// The homes that must be said not to answer, and why.
-    pub(crate) fn silent_homes(&self, now: Time) -> impl Iterator<Item = (SourceId, String)> {
+    pub(crate) fn silent_homes(&self, now: Time) -> impl Iterator<Item = (HomeId, String)> {
         let is_silent = move |mount: &Mount| matches!(self.states.get(&mount.id), Some(State::Asked { since, .. }) if since.awake + patience() <= now);
         self.homes.iter().filter(move |(_, mount)| is_silent(mount)).map(|(home, mount)| (*home, mount.no_answer()))
     }

@@ -11,8 +11,8 @@ pub use shown::{Trouble, Twin, unreached};
 use crate::terminal::why_not;
 use pilotlight_agents::channel::Service;
 use pilotlight_agents::evidence::Evidence;
+use pilotlight_agents::home::Home;
 use pilotlight_agents::reader::Reader;
-use pilotlight_agents::source::Source;
 use pilotlight_core::fleet::{Label, Row, Session, ShortIds, distinguish};
 use pilotlight_core::limits::Limits;
 use pilotlight_core::remote::SessionReport;
@@ -123,8 +123,8 @@ impl Entry {
     }
 
     /// The service that runs it, if its owner is one that takes orders.
-    pub(crate) fn service(&self, source: &Source) -> Option<Arc<dyn Service>> {
-        source.service(&self.session.id, &*self.reader, &self.session.observed)
+    pub(crate) fn service(&self, home: &Home) -> Option<Arc<dyn Service>> {
+        home.service(&self.session.id, &*self.reader, &self.session.observed)
     }
 
     /// What shows that its owner owns it, where that is enough to signal a process.

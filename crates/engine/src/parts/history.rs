@@ -2,7 +2,7 @@
 //! may be tens of thousands.
 
 use pilotlight_agents::reading::LogPaths;
-use pilotlight_core::session::{Key, SourceId};
+use pilotlight_core::session::{HomeId, Key};
 use pilotlight_core::time::Time;
 use pilotlight_system::watcher::WATCHES_TREES;
 use std::cmp::Reverse;
@@ -20,7 +20,7 @@ pub(crate) struct History {
     /// Sessions that remain to be shown.
     unshown: Vec<Key>,
     /// Where the logs of each home are, while sessions remain to be shown: one listing for all of them.
-    logs: HashMap<SourceId, LogPaths>,
+    logs: HashMap<HomeId, LogPaths>,
     /// Sessions whose folder remains to be watched.
     unwatched: Vec<Key>,
 }
@@ -47,7 +47,7 @@ struct OldSession {
 
 impl History {
     pub(crate) fn contains(&self, key: &Key) -> bool {
-        self.homes.get(key.source.0).is_some_and(|home| home.contains_key(&key.id))
+        self.homes.get(key.home.0).is_some_and(|home| home.contains_key(&key.id))
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -57,10 +57,10 @@ impl History {
     /// Adds a session. If the system watches each folder separately, this one is queued for its watch, unless that was
     /// there before the session was looked at.
     pub(crate) fn insert(&mut self, key: &Key, is_watched: bool) {
-        if self.homes.len() <= key.source.0 {
-            self.homes.resize_with(key.source.0 + 1, BTreeMap::default);
+        if self.homes.len() <= key.home.0 {
+            self.homes.resize_with(key.home.0 + 1, BTreeMap::default);
         }
-        let Entry::Vacant(place) = self.homes[key.source.0].entry(Arc::clone(&key.id)) else { return };
+        let Entry::Vacant(place) = self.homes[key.home.0].entry(Arc::clone(&key.id)) else { return };
         place.insert(OldSession { found_in: self.sweep, shown: false });
         if !WATCHES_TREES && !is_watched {
             self.unwatched.push(key.clone());
@@ -69,12 +69,12 @@ impl History {
 
     /// Removes a session. Returns whether it had been shown.
     pub(crate) fn remove(&mut self, key: &Key) -> bool {
-        let old = self.homes.get_mut(key.source.0).and_then(|home| home.remove(&key.id));
+        let old = self.homes.get_mut(key.home.0).and_then(|home| home.remove(&key.id));
         old.is_some_and(|old| old.shown)
     }
 
     pub(crate) fn mark_shown(&mut self, key: &Key) {
-        if let Some(old) = self.homes.get_mut(key.source.0).and_then(|home| home.get_mut(&key.id)) {
+        if let Some(old) = self.homes.get_mut(key.home.0).and_then(|home| home.get_mut(&key.id)) {
             old.shown = true;
         }
     }
@@ -83,10 +83,10 @@ impl History {
         self.homes
             .iter()
             .enumerate()
-            .flat_map(|(home, ids)| ids.keys().map(move |id| Key::new(SourceId(home), Arc::clone(id))))
+            .flat_map(|(home, ids)| ids.keys().map(move |id| Key::new(HomeId(home), Arc::clone(id))))
     }
 
-    pub(crate) fn of_home(&self, home: SourceId) -> impl Iterator<Item = Key> {
+    pub(crate) fn of_home(&self, home: HomeId) -> impl Iterator<Item = Key> {
         self.homes.get(home.0).into_iter().flatten().map(move |(id, _)| Key::new(home, Arc::clone(id)))
     }
 
@@ -97,13 +97,13 @@ impl History {
     }
 
     /// Marks a session as found by a listing. Returns whether it is part of the history.
-    pub(crate) fn mark_found(&mut self, home: SourceId, id: &str, sweep: u32) -> bool {
+    pub(crate) fn mark_found(&mut self, home: HomeId, id: &str, sweep: u32) -> bool {
         let found = self.homes.get_mut(home.0).and_then(|ids| ids.get_mut(id));
         found.map(|old| old.found_in = sweep).is_some()
     }
 
     /// The sessions that no listing found since this one began.
-    pub(crate) fn not_found_since(&self, home: SourceId, sweep: u32) -> Vec<Key> {
+    pub(crate) fn not_found_since(&self, home: HomeId, sweep: u32) -> Vec<Key> {
         let ids = self.homes.get(home.0).into_iter().flatten();
         // The numbers may have wrapped around since.
         let missed = ids.filter(|(_, old)| old.found_in.wrapping_sub(sweep) > u32::MAX / 2);
@@ -156,7 +156,7 @@ impl History {
     }
 
     /// Where the logs of a home are, which `list` finds the first time that this is asked.
-    pub(crate) fn logs(&mut self, home: SourceId, list: impl FnOnce() -> LogPaths) -> LogPaths {
+    pub(crate) fn logs(&mut self, home: HomeId, list: impl FnOnce() -> LogPaths) -> LogPaths {
         LogPaths::clone(self.logs.entry(home).or_insert_with(list))
     }
 
@@ -168,7 +168,7 @@ impl History {
     }
 
     /// Queues a home's sessions to be watched again after their watches were lost.
-    pub(crate) fn queue_watches(&mut self, home: SourceId) {
+    pub(crate) fn queue_watches(&mut self, home: HomeId) {
         if !WATCHES_TREES {
             let ids = self.homes.get(home.0).into_iter().flatten();
             self.unwatched.extend(ids.map(|(id, _)| Key::new(home, Arc::clone(id))));
@@ -192,8 +192,8 @@ impl History {
     }
 
     /// Drops a home that is no longer followed from the watch queue.
-    pub(crate) fn forget_home(&mut self, home: SourceId) {
-        self.unwatched.retain(|key| key.source != home);
+    pub(crate) fn forget_home(&mut self, home: HomeId) {
+        self.unwatched.retain(|key| key.home != home);
     }
 
     /// Clears the watch queue, because it is done or no more can be watched.
@@ -207,7 +207,7 @@ mod tests {
     use super::*;
 
     fn key(id: &str) -> Key {
-        Key::new(SourceId::default(), id)
+        Key::new(HomeId::default(), id)
     }
 
     #[test]
@@ -218,12 +218,12 @@ mod tests {
         }
         let sweep = history.start_sweep();
         assert!(
-            history.mark_found(SourceId(0), "old", sweep)
-                && !history.mark_found(SourceId(0), "new", sweep)
-                && !history.mark_found(SourceId(1), "old", sweep)
+            history.mark_found(HomeId(0), "old", sweep)
+                && !history.mark_found(HomeId(0), "new", sweep)
+                && !history.mark_found(HomeId(1), "old", sweep)
         );
         history.insert(&key("new"), false);
-        assert_eq!(history.not_found_since(SourceId(0), sweep), [key("gone")]);
+        assert_eq!(history.not_found_since(HomeId(0), sweep), [key("gone")]);
         history.mark_shown(&key("old"));
         assert!(!history.remove(&key("gone")) && history.remove(&key("old")) && !history.remove(&key("old")));
         assert!(!history.contains(&key("gone")) && history.contains(&key("new")) && !history.is_empty());
@@ -271,15 +271,15 @@ mod tests {
             all
         };
         assert_eq!((watched(&mut history), history.has_unwatched()), (vec![key("a"), key("c")], false));
-        history.queue_watches(SourceId(0));
-        history.queue_watches(SourceId(1));
+        history.queue_watches(HomeId(0));
+        history.queue_watches(HomeId(1));
         assert_eq!(watched(&mut history), [key("a"), key("c")]);
-        history.queue_watches(SourceId(0));
-        history.forget_home(SourceId(1));
+        history.queue_watches(HomeId(0));
+        history.forget_home(HomeId(1));
         assert!(history.has_unwatched());
-        history.forget_home(SourceId(0));
+        history.forget_home(HomeId(0));
         assert!(!history.has_unwatched());
-        history.queue_watches(SourceId(0));
+        history.queue_watches(HomeId(0));
         history.clear_watch_queue();
         assert!(!history.has_unwatched());
     }

@@ -9,12 +9,12 @@ pub(crate) type PolledSessions = Polled<Key, 5>;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pilotlight_core::session::SourceId;
+    use pilotlight_core::session::HomeId;
     use pilotlight_core::time::Time;
 
     #[test]
     fn case_161_polled_sessions_are_due_together_and_nothing_is_due_without_any() {
-        let (a, b): (Key, Key) = (Key::new(SourceId::default(), "a"), Key::new(SourceId(1), "b"));
+        let (a, b): (Key, Key) = (Key::new(HomeId::default(), "a"), Key::new(HomeId(1), "b"));
         let mut polled = PolledSessions::default();
         assert_eq!((polled.poll_at(), polled.due(Time(99_000))), (None, vec![]));
         polled.set(&a, true, Time(1000));

@@ -6,7 +6,7 @@ use super::homes::Homes;
 use super::throttle::Throttle;
 use pilotlight_agents::openings::{Noted, OpenSession, OpenSessions};
 use pilotlight_agents::scanner::OpenScanner;
-use pilotlight_core::session::{Key, SourceId};
+use pilotlight_core::session::{HomeId, Key};
 use pilotlight_core::time::{Span, Time};
 use std::collections::{HashMap, HashSet};
 use std::time::Instant;
@@ -27,9 +27,9 @@ pub(crate) struct ProcessScans {
     requested: Throttle,
     /// When to read the logs that processes have written since the last check, and whose logs.
     written_at: Option<Time>,
-    written: HashSet<(SourceId, u32)>,
+    written: HashSet<(HomeId, u32)>,
     /// What the terminals of each home had noted as open at the last check.
-    notes: HashMap<SourceId, Noted>,
+    notes: HashMap<HomeId, Noted>,
 }
 
 impl ProcessScans {
@@ -58,7 +58,7 @@ impl ProcessScans {
 
     /// The process that has a session open without a lock, or may be about to open it.
     pub(crate) fn opener(&self, homes: &Homes, key: &Key) -> Option<&OpenSession> {
-        self.openings.opener(homes.root(key.source), &key.id)
+        self.openings.opener(homes.root(key.home), &key.id)
     }
 
     /// Whether a scan is running.
@@ -74,7 +74,7 @@ impl ProcessScans {
 
     /// Scans all processes at once. Returns the sessions that different processes have open than before.
     pub(crate) fn scan_now(&mut self, homes: &Homes, names: &[String], now: Time) -> Vec<Key> {
-        let found = self.scanner.scan(&homes.sources(), names, now);
+        let found = self.scanner.scan(&homes.homes(), names, now);
         self.store(found, homes)
     }
 
@@ -92,7 +92,7 @@ impl ProcessScans {
     /// open than before.
     pub(crate) fn step(&mut self, homes: &Homes, names: &[String], now: Time) -> Option<Vec<Key>> {
         let until = Some(Instant::now() + READ_SLICE);
-        let found = self.scanner.advance(&homes.sources(), names, now, until)?;
+        let found = self.scanner.advance(&homes.homes(), names, now, until)?;
         Some(self.store(found, homes))
     }
 
@@ -135,7 +135,7 @@ impl ProcessScans {
     }
 
     /// Notes that these processes have written to their logs.
-    pub(crate) fn logs_written(&mut self, written: HashSet<(SourceId, u32)>, now: Time) {
+    pub(crate) fn logs_written(&mut self, written: HashSet<(HomeId, u32)>, now: Time) {
         if !written.is_empty() {
             self.written.extend(written);
             self.written_at.get_or_insert(now + LOG_DELAY);
@@ -151,15 +151,15 @@ impl ProcessScans {
         let until = Some(Instant::now() + READ_SLICE);
         let written = std::mem::take(&mut self.written).into_iter();
         let written = written.filter(|(home, _)| homes.is_followed(*home));
-        if self.scanner.may_differ(written.map(|(home, pid)| (homes.source(home).adapter(), pid)), until) {
+        if self.scanner.may_differ(written.map(|(home, pid)| (homes.home(home).adapter(), pid)), until) {
             self.start(now);
         }
     }
 
     /// Reads what the terminals of a home have noted as open. If that has changed, a process may have opened or closed
     /// a session.
-    pub(crate) fn check_terminal_notes(&mut self, homes: &Homes, home: SourceId, now: Time) {
-        let noted = homes.source(home).noted();
+    pub(crate) fn check_terminal_notes(&mut self, homes: &Homes, home: HomeId, now: Time) {
+        let noted = homes.home(home).noted();
         if self.notes.get(&home) != Some(&noted) {
             self.notes.insert(home, noted);
             self.request(now);
@@ -177,7 +177,7 @@ impl ProcessScans {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pilotlight_agents::source::Source;
+    use pilotlight_agents::home::Home;
     use std::path::Path;
 
     const NOW: Time = Time(1_000_000);
@@ -205,12 +205,12 @@ mod tests {
 
     #[test]
     fn logs_are_read_once_for_a_burst_of_lines() {
-        let homes = Homes::new(&[Source::at(Path::new("/nowhere"))], NOW);
+        let homes = Homes::new(&[Home::at(Path::new("/nowhere"))], NOW);
         let mut scans = ProcessScans::new();
         scans.logs_written(HashSet::new(), NOW);
         assert_eq!(scans.wake_at(), None);
         for millis in [0, 50, 150] {
-            scans.logs_written(HashSet::from([(SourceId(0), 2_000_000_000)]), later(millis));
+            scans.logs_written(HashSet::from([(HomeId(0), 2_000_000_000)]), later(millis));
         }
         assert_eq!(scans.wake_at(), Some(later(200)));
         scans.check_written_logs(&homes, later(199));
@@ -223,11 +223,11 @@ mod tests {
     #[test]
     fn a_changed_note_of_a_terminal_starts_a_scan() {
         let scratch = tempfile::tempdir().unwrap();
-        let (mut scans, homes) = (ProcessScans::new(), Homes::new(&[Source::at(scratch.path())], NOW));
-        scans.check_terminal_notes(&homes, SourceId(0), NOW);
+        let (mut scans, homes) = (ProcessScans::new(), Homes::new(&[Home::at(scratch.path())], NOW));
+        scans.check_terminal_notes(&homes, HomeId(0), NOW);
         assert!(scans.is_scanning(), "nothing is known the first time");
         while scans.step(&homes, &[], NOW).is_none() {}
-        scans.check_terminal_notes(&homes, SourceId(0), later(1000));
+        scans.check_terminal_notes(&homes, HomeId(0), later(1000));
         assert!(!scans.is_scanning() && scans.wake_at().is_none());
     }
 }

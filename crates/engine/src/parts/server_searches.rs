@@ -86,12 +86,12 @@ pub(crate) fn server_state(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pilotlight_core::session::SourceId;
+    use pilotlight_core::session::HomeId;
 
     #[test]
     fn a_server_is_searched_for_at_each_event_for_ten_seconds_and_then_every_two() {
         let (mut searches, key, start) =
-            (ServerSearches::default(), Key::new(SourceId::default(), "one"), Time(1_000_000));
+            (ServerSearches::default(), Key::new(HomeId::default(), "one"), Time(1_000_000));
         for millis in [0, 1, 9_999] {
             assert!(searches.is_due(&key, start + Span(millis)), "{millis}");
         }

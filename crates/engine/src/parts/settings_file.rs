@@ -137,7 +137,7 @@ impl SettingsFile {
 
     /// Passes the settings in force, and what is wrong with the file, to the view.
     pub(crate) fn notify(&self, view: &mut dyn View, config: &Config, later: &[String], at_start: bool) {
-        let homes: Vec<_> = self.homes(config).sources.iter().map(|source| source.home().to_owned()).collect();
+        let homes: Vec<_> = self.homes(config).homes.iter().map(|home| home.folder().to_owned()).collect();
         view.configure(&Settings { config, homes: &homes, problems: &self.source.problems, later, at_start });
     }
 }
@@ -189,7 +189,7 @@ mod tests {
     fn followed(path: &Path) -> SettingsFile {
         let (config, problems) = config::load(path, None);
         let homes: HomesOf = Box::new(|_| Followed {
-            sources: vec![pilotlight_agents::source::Source::at(Path::new("/home"))],
+            homes: vec![pilotlight_agents::home::Home::at(Path::new("/home"))],
             ..Followed::default()
         });
         SettingsFile::new(

@@ -20,13 +20,13 @@ use pilotlight_agents::channel::action_context::{LogView, LoggedRequest, Permit,
 use pilotlight_agents::channel::connection_event::ConnectionEvent;
 use pilotlight_agents::channel::fault::Place;
 use pilotlight_agents::channel::warnings::ServerWarnings;
-use pilotlight_agents::source::Resume;
+use pilotlight_agents::home::Resume;
 use pilotlight_core::action::{Action, ActionFlag, ServerState};
 use pilotlight_core::attempts::Attempts;
 use pilotlight_core::fleet::Session;
 use pilotlight_core::form::FormAnswer;
 use pilotlight_core::order::{Operation, Outcome, Reply, Report, Step};
-use pilotlight_core::session::{Key, SourceId};
+use pilotlight_core::session::{HomeId, Key};
 use pilotlight_core::time::Time;
 use pilotlight_core::turn::Ending;
 use pilotlight_core::verdict::Status;
@@ -81,7 +81,7 @@ pub(crate) struct Tasks {
     /// Who resumes sessions instead of a new terminal, if anybody.
     pub(crate) resumes_here: Option<mpsc::UnboundedSender<Resume>>,
     /// The tasks that listen to services, and until when no other one is started.
-    pub(crate) watches: HashMap<SourceId, (AbortHandle, Time)>,
+    pub(crate) watches: HashMap<HomeId, (AbortHandle, Time)>,
     /// For each session that was reconnected automatically: since when its permissions had been lost.
     pub(crate) auto_reconnected: HashMap<Key, Time>,
 }

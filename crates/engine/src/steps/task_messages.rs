@@ -30,8 +30,8 @@ impl Engine {
                     self.handle_connection_event(event);
                 }
             }
-            TaskMessage::ServiceReports(source, report) => {
-                self.connections.service_reports(&mut self.world, &mut self.disk, source, &report);
+            TaskMessage::ServiceReports(home, report) => {
+                self.connections.service_reports(&mut self.world, &mut self.disk, home, &report);
             }
             TaskMessage::Probed(probed) => self.connections.apply_probes(&mut self.world, probed),
             TaskMessage::StreamProbed(key, probe, word) => self.connections.stream_probes.answered(&key, probe, word),

@@ -11,7 +11,7 @@ use pilotlight_core::time::Time;
 pub fn lineage(pid: u32, now: Time) -> Vec<ProcessInfo> {
     let mut line = vec![pid];
     line.extend(ancestors(pid));
-    line.into_iter().map_while(|pid| super::linux::process(pid, now)).collect()
+    line.into_iter().map_while(|pid| super::linux::process_info(pid, now)).collect()
 }
 
 /// The path of a process's control group, whose names are systemd's slices and units. `None` without systemd.

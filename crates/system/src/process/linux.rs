@@ -99,9 +99,24 @@ pub fn sees_all() -> bool {
     fs::read_link("/proc/self/ns/pid").is_ok_and(|own| own.as_os_str() == FIRST) && Stat::read(1).is_ok()
 }
 
-/// Whether this process has another id in its own PID namespace, `inner`, and started then.
+/// Whether this process has another id in its own PID namespace, `inner`, and started then by its own clock.
 pub fn is_contained(pid: u32, inner: u32, started: u64) -> bool {
-    start_ticks(pid) == Some(started) && inner_id(pid) == inner && !is_thread(pid)
+    let is_start = start_ticks(pid).is_some_and(|ticks| own_start_ticks(pid, ticks) == started);
+    is_start && inner_id(pid) == inner && !is_thread(pid)
+}
+
+/// When a process that started at these clock ticks since boot finds that it started: another time in a time namespace, which
+/// has a boot of its own (time_namespaces(7)).
+pub fn own_start_ticks(pid: u32, ticks: u64) -> u64 {
+    let offset = |pid: &str| {
+        let offsets = fs::read_to_string(format!("/proc/{pid}/timens_offsets")).unwrap_or_default();
+        let mut words = offsets.lines().find_map(|line| line.strip_prefix("boottime"))?.split_whitespace();
+        let (seconds, nanoseconds): (i64, i64) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+        Some(Span(seconds.checked_mul(1000)? + nanoseconds / 1_000_000))
+    };
+    let (theirs, ours) = (offset(&pid.to_string()).unwrap_or_default(), offset("self").unwrap_or_default());
+    let per_second = i64::try_from(rustix::param::clock_ticks_per_second()).unwrap_or(100);
+    ticks.saturating_add_signed((theirs - ours).0.saturating_mul(per_second) / 1000)
 }
 
 /// The id that a process has in its own PID namespace: another one where it runs in a container.
@@ -142,7 +157,8 @@ pub fn command_line(pid: u32) -> Option<Vec<OsString>> {
 
 /// The folder that the process works in. `None` if it cannot be read.
 pub fn folder_of(pid: u32) -> Option<PathBuf> {
-    fs::read_link(format!("/proc/{pid}/cwd")).ok()
+    // Its folder may have been removed, as with `git worktree remove`.
+    fs::read_link(format!("/proc/{pid}/cwd")).ok().map(|link| without_deleted(link).0)
 }
 
 /// Whether the process runs as our user. `false` if that cannot be read or there is no such process.
@@ -187,7 +203,7 @@ pub fn variables(pid: u32, names: &[&str]) -> Option<Vec<(OsString, OsString)>> 
 }
 
 /// A process as one of another's ancestors; `now` is the wall clock.
-pub(super) fn process(pid: u32, now: Time) -> Option<ProcessInfo> {
+pub(super) fn process_info(pid: u32, now: Time) -> Option<ProcessInfo> {
     let stat = Stat::read(pid).ok()?;
     let name = fs::read(format!("/proc/{pid}/comm")).ok()?;
     Some(ProcessInfo {
@@ -451,6 +467,19 @@ mod tests {
         for broken in [&b""[..], b"1 (x", b"1 (x)", b"1 (x) S 77 1", b"1 (x) S a b c d e f g h i j k l m n o p q r s"] {
             assert_eq!(Stat::parse(broken), None);
         }
+    }
+
+    #[test]
+    fn case_718_the_folder_of_a_process_keeps_its_name_once_it_is_removed() {
+        let scratch = tempfile::tempdir().unwrap();
+        let folder = scratch.path().join("worktree");
+        fs::create_dir(&folder).unwrap();
+        let mut child = std::process::Command::new("cat");
+        let mut child = child.current_dir(&folder).stdin(std::process::Stdio::piped()).spawn().unwrap();
+        fs::remove_dir(&folder).unwrap();
+        assert_eq!(folder_of(child.id()), Some(folder));
+        drop(child.stdin.take());
+        child.wait().unwrap();
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::hints::Hints;
 use super::plan::{Layout, Subject, WatchPlan};
-use pilotlight_core::session::{Key, SourceId};
+use pilotlight_core::session::{HomeId, Key};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 #[cfg(target_os = "linux")]
@@ -34,7 +34,7 @@ impl Filter {
 
     /// Whether the sessions of a home share folders.
     #[cfg(target_os = "linux")]
-    pub(super) fn has_shared_folders(&self, home: SourceId) -> bool {
+    pub(super) fn has_shared_folders(&self, home: HomeId) -> bool {
         self.homes.get(home.0).is_some_and(|home| home.plan.shares_folders())
     }
 
@@ -65,7 +65,7 @@ impl Filter {
     /// Handles an event on a file in a session's own folder, or on the folder itself.
     #[cfg(target_os = "linux")]
     pub(super) fn add_session_file(&self, key: &Key, file: Option<&str>, hints: &mut Hints) {
-        let home = self.homes.get(key.source.0).filter(|home| !home.names.is_empty());
+        let home = self.homes.get(key.home.0).filter(|home| !home.names.is_empty());
         let is_read = |home: &Home| match home.plan.layout {
             Layout::Folders { is_session_file } => file.is_none_or(is_session_file),
             Layout::Files { .. } => false, // no session has one
@@ -77,9 +77,9 @@ impl Filter {
 
     /// The sessions whose folders are at or below this path: one, or all of a home (`None`).
     #[cfg(target_os = "linux")]
-    pub(super) fn sessions_below(&self, path: &Path) -> Vec<(SourceId, Option<Arc<str>>)> {
+    pub(super) fn sessions_below(&self, path: &Path) -> Vec<(HomeId, Option<Arc<str>>)> {
         let homes = self.homes.iter().enumerate();
-        let names = homes.flat_map(|(home, of)| of.names.iter().map(move |root| (SourceId(home), root)));
+        let names = homes.flat_map(|(home, of)| of.names.iter().map(move |root| (HomeId(home), root)));
         let below = names.filter_map(|(home, root)| match root.starts_with(path) {
             true => Some((home, None)),
             false => {
@@ -94,8 +94,8 @@ impl Filter {
         for (number, home) in self.homes.iter().enumerate() {
             let Some(inside) = home.names.iter().find_map(|root| path.strip_prefix(root).ok()) else { continue };
             return match home.plan.layout.subject(inside) {
-                Subject::Session(id) => hints.folders.insert(Key::new(SourceId(number), id)),
-                Subject::List => hints.homes.insert(SourceId(number)),
+                Subject::Session(id) => hints.folders.insert(Key::new(HomeId(number), id)),
+                Subject::List => hints.homes.insert(HomeId(number)),
                 Subject::Nothing => false,
             };
         }
@@ -108,12 +108,12 @@ impl Filter {
                 let logs = plan.logs.filter(|logs| home.join(logs.folder) == folder);
                 let locks = plan.locks.filter(|locks| home.join(locks.folder) == folder);
                 if let Some((logs, pid)) = logs.and_then(|logs| Some((logs, (logs.pid)(name)?))) {
-                    let of = (SourceId(number), pid);
+                    let of = (HomeId(number), pid);
                     is_relevant |= if logs.names_session { hints.named.insert(of) } else { hints.logs.insert(of) };
                 } else if let Some(id) = locks.and_then(|locks| (locks.session_of)(name)) {
-                    is_relevant |= hints.folders.insert(Key::new(SourceId(number), id));
+                    is_relevant |= hints.folders.insert(Key::new(HomeId(number), id));
                 } else if plan.notes == Some(name) && home == folder && root != path {
-                    is_relevant |= hints.opened.insert(SourceId(number));
+                    is_relevant |= hints.opened.insert(HomeId(number));
                 }
             }
         }

@@ -1,6 +1,6 @@
 //! What a source of file events reports: what must be read again, and why a folder is not watched.
 
-use pilotlight_core::session::{Key, SourceId};
+use pilotlight_core::session::{HomeId, Key};
 use std::collections::HashSet;
 use std::path::PathBuf;
 
@@ -10,13 +10,13 @@ pub struct Hints {
     /// Session folders in which something changed.
     pub folders: HashSet<Key>,
     /// Homes whose list of sessions changed, by index.
-    pub homes: HashSet<SourceId>,
+    pub homes: HashSet<HomeId>,
     /// Homes whose terminals updated their record of open sessions, by index.
-    pub opened: HashSet<SourceId>,
+    pub opened: HashSet<HomeId>,
     /// Processes of agents that wrote to their logs, and the home that these are in, by index.
-    pub logs: HashSet<(SourceId, u32)>,
+    pub logs: HashSet<(HomeId, u32)>,
     /// Processes that may name another session than before, or say that it does something else, with their homes.
-    pub named: HashSet<(SourceId, u32)>,
+    pub named: HashSet<(HomeId, u32)>,
     /// Whether a folder or link in a home's path changed: the home may have been replaced or removed.
     pub routes: bool,
     /// Whether a program that is watched was opened, as whoever starts it does, or replaced.

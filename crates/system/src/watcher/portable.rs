@@ -242,7 +242,7 @@ mod tests {
     use super::*;
     use crate::watcher::filter::Home;
     use crate::watcher::plan::{TEST_FILES, TEST_NAMES};
-    use pilotlight_core::session::SourceId;
+    use pilotlight_core::session::HomeId;
     use std::fs;
     use std::time::Duration;
 
@@ -276,7 +276,7 @@ mod tests {
                 fs::write(beside.join(file), "").unwrap();
                 wait_for(&mut source, |hints| {
                     let id = number.to_string();
-                    hints.named.contains(&(SourceId(0), number)) || hints.folders.contains(&Key::new(SourceId(0), id))
+                    hints.named.contains(&(HomeId(0), number)) || hints.folders.contains(&Key::new(HomeId(0), id))
                 });
                 fs::remove_dir_all(&beside).unwrap();
             }

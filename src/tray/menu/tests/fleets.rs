@@ -8,7 +8,7 @@ use pilotlight_agents::copilot::log_format::parse;
 use pilotlight_core::agent::Agent;
 use pilotlight_core::fleet::distinguish;
 use pilotlight_core::owner::Held;
-use pilotlight_core::session::{Key, Observed, SourceId};
+use pilotlight_core::session::{HomeId, Key, Observed};
 use proptest::prelude::*;
 use serde_json::json;
 use std::collections::HashSet;
@@ -149,9 +149,8 @@ fn check_bounds(items: &[Item], top: bool, ids: &mut HashSet<ItemId>) -> Result<
 fn check_menu(sessions: &[Session], capacity: usize) -> Result<(), TestCaseError> {
     let mut all: Vec<_> = sessions.iter().map(|session| session.row(NOW, &Limits::default()).0).collect();
     distinguish(&mut all);
-    let keys: Vec<Key> = sessions.iter().map(|session| Key::new(SourceId::default(), &*session.id)).collect();
-    let (home, last_progress) =
-        (pilotlight_agents::source::Source::at(Path::new("/nowhere")), &LastProgress::default());
+    let keys: Vec<Key> = sessions.iter().map(|session| Key::new(HomeId::default(), &*session.id)).collect();
+    let (home, last_progress) = (pilotlight_agents::home::Home::at(Path::new("/nowhere")), &LastProgress::default());
     let readers: Vec<_> = keys.iter().map(|key| home.reader(&key.id)).collect();
     let sources = keys.iter().zip(&all).zip(sessions).zip(&readers);
     let sources = sources.map(|(((key, row), session), reader)| Source {

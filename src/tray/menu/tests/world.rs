@@ -2,7 +2,7 @@
 
 use super::*;
 use pilotlight_agents;
-use pilotlight_core::session::{Key, Observed, SourceId};
+use pilotlight_core::session::{HomeId, Key, Observed};
 use pilotlight_core::words::reason::Because;
 
 /// Sessions made up by a test.
@@ -34,7 +34,7 @@ impl World {
         session.observed.facts.progress = Some(self.now);
         let label = Label { who: name.into(), agent: None, title: None };
         let row = Row { name: name.into(), label, ..session.row(self.now, &Limits::default()).0 };
-        self.sessions.push((Key::new(SourceId::default(), name), session, row));
+        self.sessions.push((Key::new(HomeId::default(), name), session, row));
         self.set(name, status);
     }
 
@@ -62,7 +62,7 @@ impl World {
 
     pub(super) fn after(&mut self, span: Span) -> Option<Arc<MenuView>> {
         self.now = self.now.plus(span);
-        let home = pilotlight_agents::source::Source::at(Path::new("/nowhere"));
+        let home = pilotlight_agents::home::Home::at(Path::new("/nowhere"));
         let readers: Vec<_> = self.sessions.iter().map(|(key, ..)| home.reader(&key.id)).collect();
         let last_progress = &self.last_progress;
         let sources = self.sessions.iter().zip(&readers);
@@ -93,7 +93,7 @@ impl World {
     }
 
     pub(super) fn effect(&self, name: &str, kind: Kind) -> Option<&Effect> {
-        self.menu.shown.as_ref().unwrap().effect_of(&ItemId::of(&Key::new(SourceId::default(), name), kind))
+        self.menu.shown.as_ref().unwrap().effect_of(&ItemId::of(&Key::new(HomeId::default(), name), kind))
     }
 
     /// Lets a session request permission over a server that can be reached.

@@ -156,7 +156,7 @@ mod tests {
     use crate::tray::sni::property::Property;
     use crate::tray::sni::readers::Sign;
     use crate::tray::view::{Effect, Item, ItemId, Kind, Text};
-    use pilotlight_core::session::{Key, SourceId};
+    use pilotlight_core::session::{HomeId, Key};
     use pilotlight_core::time::{Moment, Time};
     use pilotlight_core::verdict::Status;
     use pilotlight_engine::LastProgress;
@@ -207,7 +207,7 @@ mod tests {
     }
 
     fn menu() -> Layout {
-        let key = Key::new(SourceId::default(), "a");
+        let key = Key::new(HomeId::default(), "a");
         let id = |kind| ItemId::of(&key, kind);
         let effect = Effect::Seen;
         let check = |n, checked| Item::Check {

@@ -5,7 +5,7 @@ use crate::tray::icon::badge;
 use crate::tray::sni::readers::Sign;
 use crate::tray::view::{COLUMNS, Effect, ItemId, Kind, Lead, RowName, Text};
 use pilotlight_core::order::{Operation, Order};
-use pilotlight_core::session::{Key, SourceId};
+use pilotlight_core::session::{HomeId, Key};
 use pilotlight_core::short_reason::ShortReason;
 use pilotlight_core::time::Moment;
 use pilotlight_core::time::{Span, Time};
@@ -20,11 +20,11 @@ const NOW: Wording = Wording { now: Moment::of(Time(1_700_000_000_000)), sign: S
 const DRAWN: Wording = Wording { sign: Sign::Picture, ..NOW };
 
 fn seen(id: &str, text: &str) -> Item {
-    Item::action(ItemId::of(&Key::new(SourceId::default(), id), Kind::Seen), text, Effect::Seen)
+    Item::action(ItemId::of(&Key::new(HomeId::default(), id), Kind::Seen), text, Effect::Seen)
 }
 
 fn row(id: &str, items: Vec<Item>) -> Item {
-    Item::submenu(ItemId::of(&Key::new(SourceId::default(), id), Kind::Row), id, items)
+    Item::submenu(ItemId::of(&Key::new(HomeId::default(), id), Kind::Row), id, items)
 }
 
 fn id_of(click: Click) -> ItemId {
@@ -243,7 +243,7 @@ fn ages_are_worded_on_demand() {
 #[test]
 fn a_row_has_the_picture_of_its_status() {
     let with = |status| {
-        let id = ItemId::of(&Key::new(SourceId::default(), "a"), Kind::Row);
+        let id = ItemId::of(&Key::new(HomeId::default(), "a"), Kind::Row);
         let name = RowName { whole: "a".into(), ..RowName::default() };
         let text = Text::row(Lead { status, unseen: false }, name, ShortReason::of("b"), &LastProgress::default());
         Item::Submenu { id, text, picture: Some(status), items: Vec::new() }
@@ -258,7 +258,7 @@ fn a_row_has_the_picture_of_its_status() {
 
 #[test]
 fn case_210_a_row_has_its_picture_or_its_mark_and_all_columns_either_way() {
-    let key = Key::new(SourceId::default(), "a");
+    let key = Key::new(HomeId::default(), "a");
     let lead = Lead { status: Status::Working, unseen: true };
     let name = RowName { whole: "n".repeat(99), ..RowName::default() };
     let text = Text::row(lead, name, ShortReason::of("cargo test"), &LastProgress::default());
@@ -278,7 +278,7 @@ fn case_210_a_row_has_its_picture_or_its_mark_and_all_columns_either_way() {
 #[test]
 fn a_screen_reader_gets_the_status_in_words() {
     let description = |text: Text| {
-        let id = ItemId::of(&Key::new(SourceId::default(), "x"), Kind::Row);
+        let id = ItemId::of(&Key::new(HomeId::default(), "x"), Kind::Row);
         let picture = text.lead().map(|lead| lead.status);
         let item = Item::Submenu { id, text, picture, items: Vec::new() };
         let mut layout = Layout::default();
@@ -300,11 +300,7 @@ fn a_screen_reader_gets_the_status_in_words() {
 fn an_entry_that_does_something_else_is_another_entry() {
     let stop = |turn: &str| {
         let order = Order::new("a", Operation::Stop).on(Some(turn));
-        Item::action(
-            ItemId::of(&Key::new(SourceId::default(), "a"), Kind::Remedy),
-            "Stop",
-            Effect::Act(Box::new(order)),
-        )
+        Item::action(ItemId::of(&Key::new(HomeId::default(), "a"), Kind::Remedy), "Stop", Effect::Act(Box::new(order)))
     };
     let mut layout = Layout::default();
     layout.rebuild(&[stop("one")], NOW, &mut Changes::default());

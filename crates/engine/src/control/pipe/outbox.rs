@@ -75,7 +75,7 @@ mod tests {
     use super::*;
     use pilotlight_core::fleet::Session;
     use pilotlight_core::limits::Limits;
-    use pilotlight_core::session::SourceId;
+    use pilotlight_core::session::HomeId;
     use pilotlight_core::time::Moment;
 
     fn report(id: &str, branch: &str) -> SessionReport {
@@ -89,7 +89,7 @@ mod tests {
     #[test]
     fn case_400_a_pipe_that_is_not_read_holds_the_latest_of_each_session() {
         let outbox = Outbox::default();
-        let key = |id: &str| Key::new(SourceId(0), id);
+        let key = |id: &str| Key::new(HomeId(0), id);
         for n in 0..10_000 {
             outbox.put(&key("a"), report("a", &n.to_string()));
             outbox.hear(&key("a"), Time(n));

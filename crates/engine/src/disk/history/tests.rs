@@ -4,10 +4,10 @@ use super::*;
 use crate::config::Config;
 use crate::last_seen::Seen;
 use crate::{Engine, Fleet};
-use pilotlight_agents::source::Source;
+use pilotlight_agents::home::Home;
 use pilotlight_core::fleet::Session;
+use pilotlight_core::session::HomeId;
 use pilotlight_core::session::Key;
-use pilotlight_core::session::SourceId;
 use pilotlight_core::time::Moment;
 use std::fs;
 use std::future::Future;
@@ -29,7 +29,7 @@ impl Fixture {
     /// Creates the session's folder with these files.
     fn new(files: &[&str]) -> Self {
         let scratch = tempfile::tempdir().unwrap();
-        let session = Source::at(scratch.path()).path("one");
+        let session = Home::at(scratch.path()).path("one");
         fs::create_dir_all(&session).unwrap();
         for file in files {
             fs::write(session.join(file), "").unwrap();
@@ -38,9 +38,8 @@ impl Fixture {
         let mut config = Config::default();
         let program = fs::canonicalize(format!("/proc/{}/exe", process.id())).unwrap();
         config.owners.names = vec![program.file_name().unwrap().to_string_lossy().into_owned()];
-        let engine = Engine::new(&[Source::at(scratch.path())], config, Seen::default());
-        let mut fixture =
-            Self { _scratch: scratch, session, process, engine, key: Key::new(SourceId::default(), "one") };
+        let engine = Engine::new(&[Home::at(scratch.path())], config, Seen::default());
+        let mut fixture = Self { _scratch: scratch, session, process, engine, key: Key::new(HomeId::default(), "one") };
         fixture.engine.disk.check_homes(&fixture.engine.world);
         fixture.run_agenda();
         assert!(fixture.engine.disk.history.contains(&fixture.key), "{files:?}");

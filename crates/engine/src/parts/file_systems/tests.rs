@@ -1,8 +1,8 @@
 //! A file system that blocks whoever touches it, as one does whose server has stopped.
 
 use super::*;
-use pilotlight_agents::source::Source;
-use pilotlight_core::session::{Key, SourceId};
+use pilotlight_agents::home::Home;
+use pilotlight_core::session::{HomeId, Key};
 use pilotlight_core::time::Time;
 use std::path::PathBuf;
 
@@ -49,7 +49,7 @@ fn moment(seconds: i64) -> Moment {
 pub(crate) fn on(mounts: &[&str]) -> FileSystems {
     let mut file_systems = FileSystems::new(ask);
     let mounts = mounts.iter().enumerate();
-    file_systems.homes = mounts.map(|(home, path)| (SourceId(home), mount(home, path))).collect();
+    file_systems.homes = mounts.map(|(home, path)| (HomeId(home), mount(home, path))).collect();
     file_systems
 }
 
@@ -60,7 +60,7 @@ fn mount(home: usize, path: &str) -> Mount {
 #[tokio::test]
 async fn case_179_one_that_does_not_answer_is_waited_for_once_and_said_after_its_patience() {
     let mut file_systems = on(&["/one/hangs"]);
-    let (path, key): (_, Key) = (Path::new("/one/hangs"), Key::new(SourceId::default(), "a"));
+    let (path, key): (_, Key) = (Path::new("/one/hangs"), Key::new(HomeId::default(), "a"));
     file_systems.ask(moment(0));
     wait_answered(&mut file_systems, &key).await;
     assert!(file_systems.wake_at(Time(0)).is_none());
@@ -86,12 +86,12 @@ async fn case_179_one_that_does_not_answer_is_waited_for_once_and_said_after_its
 #[tokio::test]
 async fn case_179_one_thread_asks_them_all_and_those_behind_a_silent_one_say_so() {
     let mut file_systems = on(&["/two/hangs", "/two/answers"]);
-    let (silent, behind): (Key, Key) = (Key::new(SourceId::default(), "a"), Key::new(SourceId(1), "b"));
+    let (silent, behind): (Key, Key) = (Key::new(HomeId::default(), "a"), Key::new(HomeId(1), "b"));
     block(Path::new("/two/hangs"));
-    file_systems.homes.remove(&SourceId(1));
+    file_systems.homes.remove(&HomeId(1));
     file_systems.ask(moment(0));
     wait_blocked(Path::new("/two/hangs"));
-    file_systems.homes.insert(SourceId(1), mount(1, "/two/answers"));
+    file_systems.homes.insert(HomeId(1), mount(1, "/two/answers"));
     file_systems.ask(moment(1));
     assert!(!file_systems.answers_for(&silent) && !file_systems.answers_for(&behind));
     let is_behind = |key| file_systems.no_answer(key, Time(9000)).unwrap().is_behind;
@@ -106,24 +106,24 @@ async fn case_179_one_thread_asks_them_all_and_those_behind_a_silent_one_say_so(
 #[tokio::test]
 async fn case_202_one_that_is_unmounted_without_an_answer_holds_up_no_other() {
     let mut file_systems = on(&["/three/hangs", "/three/answers"]);
-    let (path, other): (_, Key) = (Path::new("/three/hangs"), Key::new(SourceId(1), "b"));
+    let (path, other): (_, Key) = (Path::new("/three/hangs"), Key::new(HomeId(1), "b"));
     for round in 0..LEFT_MAX {
         block(path);
-        file_systems.homes.insert(SourceId(0), Mount { id: 10 + round as u64, ..mount(0, "/three/hangs") });
+        file_systems.homes.insert(HomeId(0), Mount { id: 10 + round as u64, ..mount(0, "/three/hangs") });
         file_systems.states.clear(); // as if all answers were old
         file_systems.ask(moment(0));
         wait_blocked(path);
-        file_systems.homes.remove(&SourceId(0));
+        file_systems.homes.remove(&HomeId(0));
         file_systems.forget_unused();
         wait_answered(&mut file_systems, &other).await;
         assert_eq!(file_systems.asker.shared.lock().left, round + 1);
     }
     // There is an end to that.
     block(path);
-    file_systems.homes.insert(SourceId(0), mount(0, "/three/hangs"));
+    file_systems.homes.insert(HomeId(0), mount(0, "/three/hangs"));
     file_systems.ask(moment(1));
     wait_blocked(path);
-    file_systems.homes.remove(&SourceId(0));
+    file_systems.homes.remove(&HomeId(0));
     file_systems.forget_unused();
     assert_eq!(file_systems.asker.shared.lock().left, LEFT_MAX);
     release(path);
@@ -138,8 +138,8 @@ async fn case_202_one_that_is_unmounted_without_an_answer_holds_up_no_other() {
 fn case_179_where_nothing_is_on_such_a_file_system_there_is_no_thread() {
     let mut file_systems = FileSystems::default();
     let scratch = tempfile::tempdir().unwrap();
-    file_systems.reload(&Homes::new(&[Source::at(scratch.path())], Time(0)));
+    file_systems.reload(&Homes::new(&[Home::at(scratch.path())], Time(0)));
     file_systems.ask(moment(0));
     assert!(file_systems.is_empty() && file_systems.asker.jobs.is_none() && file_systems.wake_at(Time(0)).is_none());
-    assert!(file_systems.answers_for(&Key::new(SourceId::default(), "a")));
+    assert!(file_systems.answers_for(&Key::new(HomeId::default(), "a")));
 }

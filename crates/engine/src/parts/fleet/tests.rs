@@ -5,18 +5,18 @@ mod clocks;
 
 use super::*;
 use pilotlight_agents::copilot::log_format::parse;
-use pilotlight_agents::source::Source;
+use pilotlight_agents::home::Home;
 use pilotlight_core::agent::Agent;
 use pilotlight_core::owner::Owner;
-use pilotlight_core::session::{Key, SourceId};
+use pilotlight_core::session::{HomeId, Key};
 use std::path::Path;
 
 const START: Moment = Moment::of(Time(1_700_000_000_000));
 
 /// Adds a session that wrote these events `later` after the start.
 fn session(fleet: &mut Fleet, name: &str, later: Span, events: &[&str]) -> Key {
-    let key: Key = Key::new(SourceId::default(), name);
-    let (reader, mut session) = (Source::at(Path::new("/nowhere")).reader(name), Session::new(Agent::default(), name));
+    let key: Key = Key::new(HomeId::default(), name);
+    let (reader, mut session) = (Home::at(Path::new("/nowhere")).reader(name), Session::new(Agent::default(), name));
     session.observed.owner = Owner::Alive { pid: std::process::id(), started: None };
     let at = START.plus(later);
     for (n, event) in events.iter().enumerate() {

@@ -6,7 +6,7 @@ use crate::parts::stream_probes::ProbeId;
 use pilotlight_agents::channel::ServiceReport;
 use pilotlight_agents::channel::connection_event::ConnectionEvent;
 use pilotlight_core::order::Report;
-use pilotlight_core::session::{Key, SourceId};
+use pilotlight_core::session::{HomeId, Key};
 use pilotlight_core::stream_probe::Word;
 use tokio::sync::oneshot;
 
@@ -28,7 +28,7 @@ pub(crate) enum TaskMessage {
     /// What servers report about silent sessions.
     Probed(Vec<ProbedSession>),
     /// What the service of a source's sessions reports of one of them.
-    ServiceReports(SourceId, ServiceReport),
+    ServiceReports(HomeId, ServiceReport),
     /// What a session's server or bridge says about its answer.
     StreamProbed(Key, ProbeId, Option<Word>),
 }

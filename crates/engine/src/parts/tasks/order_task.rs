@@ -14,7 +14,7 @@ use pilotlight_agents::channel::failure::Failure;
 use pilotlight_agents::channel::fault::Place;
 use pilotlight_agents::channel::{Connection, Reach, Servers};
 use pilotlight_agents::evidence::Evidence;
-use pilotlight_agents::source::{Resume, Source};
+use pilotlight_agents::home::{Home, Resume};
 use pilotlight_core::action::{Action, ActionFlag};
 use pilotlight_core::attempts::Attempts;
 use pilotlight_core::fleet::Kind;
@@ -43,7 +43,7 @@ pub(crate) struct OrderTask {
     pub(crate) log_view: watch::Sender<LogView>,
     pub(crate) status: Status,
     pub(crate) reach: Reach,
-    pub(crate) source: Source,
+    pub(crate) home: Home,
     pub(crate) kind: Kind,
     pub(crate) owner: Owner,
     /// The processes that may have the session open and do not say so, which are asked before it is resumed, with their
@@ -204,7 +204,7 @@ impl OrderTask {
     async fn program(&self) -> Result<PathBuf, Failure> {
         let named = self.actions.program.as_deref();
         let named = named.and_then(|named| expand(named, user_home().as_deref()));
-        self.source.program(named.as_deref()).await.map_err(Failure::failed)
+        self.home.program(named.as_deref()).await.map_err(Failure::failed)
     }
 
     /// Reports that the session's model is answering, so that it no longer counts as stuck.

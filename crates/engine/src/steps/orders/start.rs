@@ -85,7 +85,7 @@ impl Engine {
             log_view,
             status,
             reach: self.connections.reach(&self.world, &self.disk, key),
-            source: self.disk.homes.source(key.source).clone(),
+            home: self.disk.homes.home(key.home).clone(),
             kind: about.kind,
             owner: owner.clone(),
             suspects: suspects.map(with_servers).collect(),
@@ -127,7 +127,7 @@ impl Engine {
         }
         self.world.count_shared_owners();
         // The server that we started for the session does not count as another process.
-        let control = self.disk.homes.source(key.source).control();
+        let control = self.disk.homes.home(key.home).control();
         let is_ours = |pid: u32| control.is_some_and(|control| control.is_of_our_server(pid));
         let owner = self.world.fleet.get(key).and_then(|entry| entry.session().observed.owner.live());
         if let Some(pid) = owner.filter(|pid| resumes && !is_ours(*pid)) {

@@ -4,9 +4,9 @@ use super::*;
 use crate::config::Config;
 use crate::last_seen::Seen;
 use crate::parts::tasks::TaskMessage;
-use pilotlight_agents::source::Source;
+use pilotlight_agents::home::Home;
 use pilotlight_core::action::Action;
-use pilotlight_core::session::SourceId;
+use pilotlight_core::session::HomeId;
 use pilotlight_system::process::testing::ended;
 use serde_json::json;
 use std::fs;
@@ -16,8 +16,8 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::time::timeout;
 
 /// A session that crashed in the middle of its turn a moment ago.
-fn crash(source: &Source, id: &str, engine: &Engine) {
-    let (folder, pid) = (source.path(id), ended());
+fn crash(home: &Home, id: &str, engine: &Engine) {
+    let (folder, pid) = (home.path(id), ended());
     fs::create_dir_all(&folder).unwrap();
     fs::write(folder.join(format!("inuse.{pid}.lock")), pid.to_string()).unwrap();
     let now = engine.world.now().wall;
@@ -38,7 +38,7 @@ fn resume(engine: &mut Engine, id: &str) -> UnboundedReceiver<Report> {
 fn engine(home: &Path) -> Engine {
     let mut config = Config::default();
     config.actions.program = Some(home.join("nowhere"));
-    Engine::new(&[Source::at(home)], config, Seen::default())
+    Engine::new(&[Home::at(home)], config, Seen::default())
 }
 
 async fn next(engine: &mut Engine) -> TaskMessage {
@@ -51,15 +51,15 @@ async fn next(engine: &mut Engine) -> TaskMessage {
 #[tokio::test]
 async fn a_fourth_recovery_waits_for_the_end_of_one_of_three() {
     let scratch = tempfile::tempdir().unwrap();
-    let (source, ids) =
-        (Source::at(scratch.path()), [1, 2, 3, 4].map(|n| format!("36535f61-5c7b-4f09-a70b-2f8aed97280{n}")));
+    let (home, ids) =
+        (Home::at(scratch.path()), [1, 2, 3, 4].map(|n| format!("36535f61-5c7b-4f09-a70b-2f8aed97280{n}")));
     let mut engine = engine(scratch.path());
-    ids.iter().for_each(|id| crash(&source, id, &engine));
+    ids.iter().for_each(|id| crash(&home, id, &engine));
     engine.disk.check_homes(&engine.world);
     engine.disk.rescan_now(&mut engine.world);
     engine.take_up_disk_changes();
     let mut reports = ids.each_ref().map(|id| resume(&mut engine, id));
-    let keys = ids.map(|id| Key::new(SourceId::default(), id));
+    let keys = ids.map(|id| Key::new(HomeId::default(), id));
     for key in &keys {
         let under_way = engine.world.fleet.session(key).unwrap().control.under_way;
         assert_eq!(under_way, Some(Action::Resume), "{:?}", reports.each_mut().map(UnboundedReceiver::try_recv));

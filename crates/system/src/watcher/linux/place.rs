@@ -1,6 +1,6 @@
 //! Maps watches to folders. The kernel has one watch for a folder, however many names it has.
 
-use pilotlight_core::session::{Key, SourceId};
+use pilotlight_core::session::{HomeId, Key};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::path::Path;
@@ -37,7 +37,7 @@ impl Watches {
     }
 
     /// The watches on the folders of a home's sessions.
-    pub(super) fn of_home(&self, home: SourceId) -> Vec<i32> {
+    pub(super) fn of_home(&self, home: HomeId) -> Vec<i32> {
         let is_of = |place: &Place| matches!(place, Place::Session(of, _) if *of as usize == home.0);
         self.0.iter().filter(|(_, places)| places.all().iter().any(is_of)).map(|(watch, _)| *watch).collect()
     }
@@ -53,7 +53,7 @@ impl Watches {
 }
 
 fn home(key: &Key) -> u32 {
-    u32::try_from(key.source.0).unwrap_or(u32::MAX)
+    u32::try_from(key.home.0).unwrap_or(u32::MAX)
 }
 
 /// The places of a watch: usually one, but a folder may have several names.
@@ -73,7 +73,7 @@ pub(super) enum Place {
 impl Place {
     /// The key of the session with this home and id.
     pub(super) fn key(home: u32, id: &Arc<str>) -> Key {
-        Key::new(SourceId(home as usize), Arc::clone(id))
+        Key::new(HomeId(home as usize), Arc::clone(id))
     }
 
     pub(super) fn of(key: &Key) -> Self {

@@ -4,7 +4,7 @@ use super::place::Place;
 use super::{CHANGES, Source};
 use crate::file_system::without_file_events;
 use crate::watcher::hints::Refusal;
-use pilotlight_core::session::{Key, NoFileEvents, SourceId};
+use pilotlight_core::session::{HomeId, Key, NoFileEvents};
 use std::path::{Path, PathBuf};
 
 impl Source {
@@ -91,12 +91,12 @@ impl Source {
     /// A folder that sessions share is no longer watched, so none of them is.
     pub(super) fn forget_sharers(&mut self, watch: i32) {
         let filter = &self.filter;
-        self.held.retain(|key, (of, _)| *of != watch || !filter.has_shared_folders(key.source));
+        self.held.retain(|key, (of, _)| *of != watch || !filter.has_shared_folders(key.home));
     }
 
     /// The folder that a session shares with others, where its home has such. It is watched for all of them.
     fn shared_folder<'a>(&self, key: &Key, path: &'a Path) -> Option<&'a Path> {
-        self.filter.has_shared_folders(key.source).then(|| path.parent().unwrap_or(path))
+        self.filter.has_shared_folders(key.home).then(|| path.parent().unwrap_or(path))
     }
 
     /// A watch no longer is a session's, unless the session has another by now.
@@ -106,8 +106,8 @@ impl Source {
         }
     }
 
-    pub(super) fn forget_sessions(&mut self, home: SourceId) {
-        self.held.retain(|key, _| key.source != home);
+    pub(super) fn forget_sessions(&mut self, home: HomeId) {
+        self.held.retain(|key, _| key.home != home);
         let goes = |place: &Place| matches!(place, Place::Session(of, _) if *of as usize == home.0);
         for watch in self.places.of_home(home) {
             self.leave(watch, goes);

@@ -3,7 +3,7 @@
 use super::super::filter::Home;
 use super::super::plan::{TEST_FILES, TEST_PLAN};
 use super::*;
-use pilotlight_core::session::{Key, SourceId};
+use pilotlight_core::session::{HomeId, Key};
 use std::fs;
 
 fn of(root: &Path) -> Home {
@@ -28,7 +28,7 @@ fn watched() -> (tempfile::TempDir, PathBuf, Source) {
 }
 
 fn one() -> Key {
-    Key::new(SourceId::default(), "one")
+    Key::new(HomeId::default(), "one")
 }
 
 fn hints(source: &mut Source) -> Hints {
@@ -55,7 +55,7 @@ fn readers_cause_no_events() {
 fn writes_creations_and_removals_become_hints() {
     let (scratch, session, mut source) = watched();
     let root = session.parent().unwrap().to_owned();
-    let key = |id: &str| [Key::new(SourceId::default(), id)].into();
+    let key = |id: &str| [Key::new(HomeId::default(), id)].into();
     let log = session.join("events.jsonl");
     io::Write::write_all(&mut fs::File::options().append(true).open(&log).unwrap(), b"{}\n").unwrap();
     let received = hints(&mut source);
@@ -102,7 +102,7 @@ fn a_new_folder_of_logs_is_found_at_the_next_event() {
     assert!(hints(&mut source).routes);
     assert!(source.watch_routes(&[(&TEST_PLAN, &root)], &[], &kept).is_empty() && source.folders.contains_key(&*logs));
     fs::write(logs.join("process-1700000000000-17.log"), "x").unwrap();
-    assert_eq!(hints(&mut source).logs, [(SourceId(0), 17)].into());
+    assert_eq!(hints(&mut source).logs, [(HomeId(0), 17)].into());
     fs::create_dir(root.join("one")).unwrap();
     assert!(!hints(&mut source).routes, "once found, they are not checked for");
 }
@@ -121,7 +121,7 @@ fn a_new_folder_of_locks_is_seen_at_once_with_what_is_in_it_already() {
         assert!(source.watch_routes(&[(&TEST_FILES, &root)], &[], &kept).is_empty());
         source.folders.contains_key(&*locks)
     };
-    let key = |id: &str| [Key::new(SourceId::default(), id)].into();
+    let key = |id: &str| [Key::new(HomeId::default(), id)].into();
     assert!(!follow(&mut source));
     fs::write(home.join("other"), "").unwrap();
     assert!(!hints(&mut source).any());
@@ -214,7 +214,7 @@ fn what_changes_beside_a_shared_file_is_its_sessions() {
     fs::write(folder.join("a.json"), "{}").unwrap();
     let home = Home { plan: &TEST_FILES, names: vec![root] };
     let mut source = Source::new(Filter { homes: vec![home], ..Filter::default() }).unwrap();
-    let key = Key::new(SourceId::default(), "a");
+    let key = Key::new(HomeId::default(), "a");
     assert!(matches!(source.watch_session(&key, &folder.join("a.json")), Ok(true)));
     let beside = [folder.join("a"), folder.join("a/agents")];
     assert!(!source.watch_beside(&key, &beside), "they are not there yet");

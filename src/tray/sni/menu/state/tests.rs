@@ -4,7 +4,7 @@ use super::*;
 use crate::tray::sni::readers::GTK_PROPERTIES;
 use crate::tray::view::{Effect, ItemId, Kind};
 use pilotlight_core::order::{Operation, Order};
-use pilotlight_core::session::{Key, SourceId};
+use pilotlight_core::session::{HomeId, Key};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
@@ -12,7 +12,7 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 
 fn seen(id: &str) -> Item {
-    Item::action(ItemId::of(&Key::new(SourceId::default(), id), Kind::Seen), id, Effect::Seen)
+    Item::action(ItemId::of(&Key::new(HomeId::default(), id), Kind::Seen), id, Effect::Seen)
 }
 
 fn view(items: Vec<Item>) -> MenuView {
@@ -48,7 +48,7 @@ fn click(state: &mut MenuState, number: i32, now: Instant) -> Option<Click> {
 #[test]
 fn case_657_a_menu_that_no_panel_announced_is_not_asked_about() {
     let begun = Instant::now();
-    let submenu = Item::submenu(ItemId::of(&Key::new(SourceId::default(), "a"), Kind::Row), "a", vec![seen("b")]);
+    let submenu = Item::submenu(ItemId::of(&Key::new(HomeId::default(), "a"), Kind::Row), "a", vec![seen("b")]);
     let mut state = MenuState::new(&view(vec![submenu]), begun);
     let number = number(&state, "a");
     assert!(state.handle_event(number, "opened", begun).is_some());
@@ -272,7 +272,7 @@ impl World {
         rows.sort_by_key(|(id, to)| (*to % 3, **id));
         let mut items = vec![Item::text(format!("{} sessions", rows.len()))];
         for (id, to) in rows {
-            let key = Key::new(SourceId::default(), id.to_string());
+            let key = Key::new(HomeId::default(), id.to_string());
             // The label says what the entry does, as the view's do.
             let turn = format!("{}", to % 4);
             let order = Order::new(&id.to_string(), Operation::Stop).on(Some(&turn));

@@ -257,6 +257,37 @@ fn case_577_a_process_of_a_container_that_ended_is_dead() {
     let _ = (child.kill(), child.wait());
 }
 
+/// A process in a time namespace writes when it started by a boot of its own. Nothing is checked where the system makes none.
+#[test]
+fn case_717_a_process_of_another_time_namespace_is_alive() {
+    let mut command = std::process::Command::new("unshare");
+    command.args(["--user", "--map-root-user", "--time", "--boottime", "5000", "--fork", "--kill-child"]);
+    command.args(["perl", "-e", "$| = 1; open(F, '/proc/self/stat'); print <F>; sleep 600"]);
+    command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::null());
+    let Ok(mut child) = command.spawn() else { return };
+    let mut stat = String::new();
+    io::BufRead::read_line(&mut io::BufReader::new(child.stdout.take().unwrap()), &mut stat).unwrap();
+    // Field 22 of proc_pid_stat(5), where the name of the program has no blank.
+    let fields: Vec<_> = stat.split_whitespace().collect();
+    if let (Some(Ok(pid)), Some(start)) = (fields.first().map(|pid| pid.parse()), fields.get(21)) {
+        let mut scene = Scene::new(&busy(), &prompt());
+        let mut json: Value = serde_json::from_str(&file(&scene.process, &busy())).unwrap();
+        fs::remove_file(pid_file::path(scene.world.home(), scene.process.pid())).unwrap();
+        assert_ne!(
+            Some((*start).to_owned()),
+            start_ticks(pid).map(|ticks| ticks.to_string()),
+            "it has a boot of its own"
+        );
+        (json["pid"], json["procStart"]) = (pid.into(), (*start).into());
+        scene.world.write(&format!("sessions/{pid}.json"), json.to_string().as_bytes());
+        let row = scene.row();
+        let (_, shown) = &scene.world.readers[0];
+        assert!(matches!(shown.observed.owner, Owner::Alive { .. }), "{:?}", shown.observed.owner);
+        assert!(!row.actions.contains(&Action::Resume));
+    }
+    let _ = (child.kill(), child.wait());
+}
+
 /// A later process that resumed a session has no file: the one of the process that was killed before says nothing of it.
 #[test]
 fn case_578_what_a_kill_left_does_not_hide_a_later_process_without_a_file() {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::super::testing::{World, holding};
 use super::super::*;
-use pilotlight_system::process::testing::{Running, after, now};
+use pilotlight_system::process::testing::{Running, after, copy, now};
 
 fn claimed(pid: u32, folder: &Path) -> Claim {
     claim(Lock { pid, made: now() }, folder, &[], now())
@@ -33,6 +33,18 @@ fn a_process_with_the_folders_own_file_open_and_locked_holds_it() {
     let link = world.scratch.path().join("link");
     std::os::unix::fs::symlink(world.home("home"), &link).unwrap();
     assert!(is_held(process.pid(), &link.join("session-state").join("one")));
+}
+
+/// As Nix wraps a program, and as the dynamic loader starts one: the process that holds the session is its owner.
+#[test]
+fn case_716_what_holds_a_session_owns_it_whatever_its_program_is_called() {
+    let world = World::new();
+    let folder = world.folder("home");
+    let program = world.scratch.path().join(".copilot-wrapped");
+    copy("/bin/cat", &program);
+    let process = after(&holding(&folder), &program, &[]);
+    assert!(is_held(process.pid(), &folder));
+    assert_eq!(claimed(process.pid(), &world.folder("other")).owner, Owner::Gone { pid: process.pid(), at: None });
 }
 
 /// A process of a container has another id there, and one of another user shows no files: only the lock is seen.

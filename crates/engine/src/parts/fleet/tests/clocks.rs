@@ -2,14 +2,14 @@
 
 use super::super::Fleet;
 use pilotlight_agents::copilot::store::{LOG, SESSIONS};
+use pilotlight_agents::home::Home;
 use pilotlight_agents::openings::OpenSessions;
 use pilotlight_agents::reading::Reading;
-use pilotlight_agents::source::Source;
 use pilotlight_agents::tail::ReadContext;
 use pilotlight_core::agent::Agent;
 use pilotlight_core::limits::Limits;
 use pilotlight_core::owner::Owner;
-use pilotlight_core::session::{Key, Session, SourceId};
+use pilotlight_core::session::{HomeId, Key, Session};
 use pilotlight_core::time::{Moment, Span};
 use pilotlight_core::verdict::Status;
 use pilotlight_system::clock::Clock;
@@ -45,12 +45,12 @@ impl Fixture {
         // Whatever the sleeping program is called passes for Copilot.
         let program = fs::canonicalize(format!("/proc/{pid}/exe")).unwrap();
         let names = vec![program.file_name().unwrap().to_string_lossy().into_owned()];
-        let key = Key::new(SourceId::default(), "s");
+        let key = Key::new(HomeId::default(), "s");
         let (fleet, now, known) = (Fleet::new(limits), Clock::start().now(), HashSet::new());
         let mut fixture = Self { scratch, process, fleet, key, limits, names, known, now };
         fixture.write("user.message", r#"{"content":"x"}"#);
         let (mut reader, mut session) =
-            (Source::at(fixture.scratch.path()).reader("s"), Session::new(Agent::default(), "s"));
+            (Home::at(fixture.scratch.path()).reader("s"), Session::new(Agent::default(), "s"));
         reader.refresh(&fixture.reading(), &mut session.observed, &mut Vec::new()).unwrap();
         let owner = &session.observed.owner;
         assert!(matches!(owner, Owner::Alive { .. }), "{owner:?}");

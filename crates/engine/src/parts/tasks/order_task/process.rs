@@ -4,7 +4,7 @@ use super::{OrderResult, OrderTask, done, on_thread};
 use crate::terminal::{Terminals, show};
 use pilotlight_agents::channel::PROBE_TIMEOUT;
 use pilotlight_agents::channel::failure::Failure;
-use pilotlight_agents::source::Resume;
+use pilotlight_agents::home::Resume;
 use pilotlight_core::order::{Operation, Step};
 use pilotlight_core::owner::may_have_it_open;
 use pilotlight_core::text::{NAME_MAX, plain};
@@ -58,7 +58,7 @@ impl OrderTask {
     pub(super) async fn resume(&self) -> OrderResult {
         let program = self.program().await?;
         let folder = self.folder_to_resume_in().await?;
-        let resume = self.source.resume(&program, &self.context.id).map_err(Failure::refused)?;
+        let resume = self.home.resume(&program, &self.context.id).map_err(Failure::refused)?;
         let asks = self.lock_warning().await;
         self.context.permit.ask().await.map_err(Failure::refused)?;
         if let Some(here) = &self.resumes_here {
@@ -110,7 +110,7 @@ impl OrderTask {
                     return Err(Failure::refused(words));
                 }
                 None => {
-                    let may = may_have_it_open(*pid, &self.source.agent());
+                    let may = may_have_it_open(*pid, &self.home.agent());
                     let verb = if self.pending.order.operation == Operation::Resume { "resume" } else { "reconnect" };
                     return Err(Failure::refused(format!(
                         "{may}: close it there, or use `pilotlight {verb} {}`, which asks first",
@@ -130,7 +130,7 @@ impl OrderTask {
     async fn lock_warning(&self) -> Option<String> {
         let started = Instant::now();
         loop {
-            let pid = self.source.process_in_use(&self.context.id)?;
+            let pid = self.home.process_in_use(&self.context.id)?;
             let ended = is_gone(pid, self.now);
             if !ended || started.elapsed() > REAPED_WITHIN {
                 let why = if ended {
@@ -138,7 +138,7 @@ impl OrderTask {
                 } else {
                     "another program now has the process id of the one that ran it"
                 };
-                let agent = self.source.agent();
+                let agent = self.home.agent();
                 return Some(format!(
                     "; {agent} asks there whether the session is in use: {why} (process {pid}). \"Resume anyway\" is right"
                 ));
@@ -152,9 +152,9 @@ impl OrderTask {
     async fn wait_for_owner(&self) {
         let started = Instant::now();
         while started.elapsed() < OWNED_WITHIN {
-            let (source, id, names) = (self.source.clone(), self.context.id.clone(), self.names.clone());
+            let (home, id, names) = (self.home.clone(), self.context.id.clone(), self.names.clone());
             let now = self.now + Span(i64::try_from(self.started.elapsed().as_millis()).unwrap_or(i64::MAX));
-            let check = move || source.owner_now(&id, &names, now);
+            let check = move || home.owner_now(&id, &names, now);
             match tokio::task::spawn_blocking(check).await {
                 Ok(owner) if owner.live().is_none() => tokio::time::sleep(OWNER_POLL).await,
                 _ => return,

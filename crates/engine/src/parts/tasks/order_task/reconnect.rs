@@ -113,8 +113,8 @@ impl OrderTask {
             self.check_agreed().await?;
         }
         let program = self.program().await?;
-        let control = self.source.control().ok_or_else(Failure::no_server)?;
-        let hosted = control.host(&program, self.source.home(), &self.context, self.keep()).await?;
+        let control = self.home.control().ok_or_else(Failure::no_server)?;
+        let hosted = control.host(&program, self.home.folder(), &self.context, self.keep()).await?;
         let hosted = self.kept.get_or_init(|| hosted);
         Ok(Regained::Control(Arc::clone(hosted), "resumed in a server of our own, for as long as Pilotlight runs"))
     }
@@ -143,8 +143,8 @@ impl OrderTask {
         if !self.pending.is_by_command() || self.pending.order.agreed.contains(&Doubt::WithoutProgram) {
             return Ok(());
         }
-        let (source, id) = (self.source.clone(), self.context.id.clone());
-        let lacks = on_thread(move || Ok(without_program(source.has_instructions(&id)))).await?;
+        let (home, id) = (self.home.clone(), self.context.id.clone());
+        let lacks = on_thread(move || Ok(without_program(home.has_instructions(&id)))).await?;
         Err(Failure::refused(format!(
             "its process has ended meanwhile; nothing was sent: it would go on {lacks}; add `--yes` if you mean it"
         )))
@@ -165,10 +165,10 @@ impl OrderTask {
             let ours = || if is_by_bridge { GO_ON.to_owned() } else { format!("{PERMISSIONS_ARE_BACK} {GO_ON}") };
             return Ok((Prompt::Continue(self.actions.continue_prompt.clone().unwrap_or_else(ours)), ""));
         }
-        let (source, id) = (self.source.clone(), self.context.id.clone());
+        let (home, id) = (self.home.clone(), self.context.id.clone());
         let failed = |error| format!("the last prompt cannot be read from its log: {error}. Nothing was done");
         // Reading a long log takes time.
-        let last = on_thread(move || source.last_prompt(&id).map_err(failed)).await?;
+        let last = on_thread(move || home.last_prompt(&id).map_err(failed)).await?;
         let without = if last.has_attachments { ", without its attachments" } else { "" };
         Ok((Prompt::Repeat(last.text), without))
     }

@@ -1,4 +1,4 @@
-//! A source of sessions: an agent, and one of its homes.
+//! A home: a folder in which an agent keeps its sessions.
 
 use super::adapter::{Adapter, FIRST, of_home};
 use super::channel::Service;
@@ -23,12 +23,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// An agent, and one of its homes.
+/// A folder in which an agent keeps its sessions.
 #[derive(Clone, Debug)]
-pub struct Source {
+pub struct Home {
     adapter: &'static dyn Adapter,
-    told: KnownBy,
-    home: PathBuf,
+    known_by: KnownBy,
+    folder: PathBuf,
     /// The folder of the home that holds its sessions.
     root: PathBuf,
     /// The names of the agents whose reports are read, if only theirs are.
@@ -48,32 +48,32 @@ enum KnownBy {
     Nothing,
 }
 
-impl PartialEq for Source {
+impl PartialEq for Home {
     fn eq(&self, other: &Self) -> bool {
-        self.adapter == other.adapter && self.home == other.home
+        self.adapter == other.adapter && self.folder == other.folder
     }
 }
 
-impl Eq for Source {}
+impl Eq for Home {}
 
-impl Source {
+impl Home {
     /// This home, of whichever agent it is by what is in it.
-    pub fn at(home: &Path) -> Self {
-        Self::told_by(KnownBy::Content, of_home(home), home.to_owned())
+    pub fn at(folder: &Path) -> Self {
+        Self::known(KnownBy::Content, of_home(folder), folder.to_owned())
     }
 
     /// The home of this agent, whatever is in it.
-    pub fn of(adapter: &'static dyn Adapter, home: PathBuf) -> Self {
-        Self::told_by(KnownBy::Place, adapter, home)
+    pub fn of(adapter: &'static dyn Adapter, folder: PathBuf) -> Self {
+        Self::known(KnownBy::Place, adapter, folder)
     }
 
-    /// A home that cannot be touched now: the first agent's until [`told_anew`](Self::told_anew).
-    pub(crate) fn untold(home: PathBuf) -> Self {
-        Self::told_by(KnownBy::Nothing, FIRST, home)
+    /// A home that cannot be touched now: the first agent's until [`recognized_anew`](Self::recognized_anew).
+    pub(crate) fn unread(folder: PathBuf) -> Self {
+        Self::known(KnownBy::Nothing, FIRST, folder)
     }
 
-    fn told_by(told: KnownBy, adapter: &'static dyn Adapter, home: PathBuf) -> Self {
-        Self { adapter, told, root: home.join(adapter.profile().sessions), home, only: None, stand_in: None }
+    fn known(known_by: KnownBy, adapter: &'static dyn Adapter, folder: PathBuf) -> Self {
+        Self { adapter, known_by, root: folder.join(adapter.profile().sessions), folder, only: None, stand_in: None }
     }
 
     /// The same, where only the reports of agents with these names are read.
@@ -94,14 +94,14 @@ impl Source {
     }
 
     /// The same home, if what is in it now is another agent's.
-    pub fn told_anew(&self) -> Option<Self> {
-        let told = (self.told != KnownBy::Place).then(|| Self::at(&self.home))?;
-        (told != *self).then_some(told)
+    pub fn recognized_anew(&self) -> Option<Self> {
+        let now = (self.known_by != KnownBy::Place).then(|| Self::at(&self.folder))?;
+        (now != *self).then_some(now)
     }
 
-    /// Whether this is the source that `wanted` leads to.
+    /// Whether this is the home that `wanted` leads to.
     pub fn is(&self, wanted: &Self) -> bool {
-        self == wanted || wanted.told == KnownBy::Nothing && self.home == wanted.home
+        self == wanted || wanted.known_by == KnownBy::Nothing && self.folder == wanted.folder
     }
 
     /// The agent.
@@ -114,14 +114,14 @@ impl Source {
         self.adapter.agent()
     }
 
-    /// The home.
-    pub fn home(&self) -> &Path {
-        &self.home
+    /// The folder itself.
+    pub fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// Whether nothing is where the home would be. `false` where that cannot be found out.
     pub fn is_absent(&self) -> bool {
-        self.home.try_exists().is_ok_and(|exists| !exists)
+        self.folder.try_exists().is_ok_and(|exists| !exists)
     }
 
     /// The folder of the home that holds its sessions.
@@ -238,7 +238,7 @@ impl Source {
 
     /// The service that runs one of its sessions, if its owner is one that takes orders.
     pub fn service(&self, id: &str, reader: &dyn SessionReader, observed: &Observed) -> Option<Arc<dyn Service>> {
-        self.control()?.service(reader.owner_home().unwrap_or(&self.home), id, observed)
+        self.control()?.service(reader.owner_home().unwrap_or(&self.folder), id, observed)
     }
 
     /// The sessions that its terminals note as open.
@@ -284,7 +284,7 @@ impl Source {
         let command = self.adapter.resume(program, id)?;
         let (profile, user_home) = (self.adapter.profile(), user_home());
         let inherited = std::env::var_os(profile.home_variable);
-        let env = starting::env(profile, &self.home, user_home.as_deref(), inherited.as_deref());
+        let env = starting::env(profile, &self.folder, user_home.as_deref(), inherited.as_deref());
         Ok(Resume { command, env })
     }
 
@@ -301,8 +301,8 @@ impl Source {
 }
 
 /// The homes of one agent.
-pub fn homes_of<'a>(agent: &'static dyn Adapter, sources: impl IntoIterator<Item = &'a Source>) -> Vec<PathBuf> {
-    sources.into_iter().filter(|source| source.adapter == agent).map(|source| source.home.clone()).collect()
+pub fn homes_of<'a>(agent: &'static dyn Adapter, homes: impl IntoIterator<Item = &'a Home>) -> Vec<PathBuf> {
+    homes.into_iter().filter(|home| home.adapter == agent).map(|home| home.folder.clone()).collect()
 }
 
 /// What a terminal runs to resume a session.
@@ -313,8 +313,8 @@ pub struct Resume {
 }
 
 /// The folders of what hooks report, whether they exist or not.
-pub fn report_homes() -> Vec<Source> {
-    reported::homes().into_iter().map(|home| Source::of(&reported::Reported, home)).collect()
+pub fn report_homes() -> Vec<Home> {
+    reported::homes().into_iter().map(|home| Home::of(&reported::Reported, home)).collect()
 }
 
 /// Whether some hook reports a session of an agent with this name, which is not over. `now` is the wall clock.
@@ -323,8 +323,8 @@ pub fn is_reported(name: &str, now: Time) -> bool {
 }
 
 /// How many sessions are reported to such a folder, and not over. `now` is the wall clock.
-pub fn reported_sessions(reports: &Source, now: Time) -> usize {
-    reported::agents(&reports.home, now).count()
+pub fn reported_sessions(reports: &Home, now: Time) -> usize {
+    reported::agents(&reports.folder, now).count()
 }
 
 #[cfg(test)]
@@ -334,9 +334,9 @@ mod tests {
     #[test]
     fn a_file_in_the_place_of_a_session_is_none() {
         let scratch = tempfile::tempdir().unwrap();
-        let source = Source::at(scratch.path());
-        std::fs::create_dir_all(source.path("one")).unwrap();
-        std::fs::write(source.path("two"), "").unwrap();
-        assert_eq!(["one", "two", "three"].map(|id| source.has(id)), [true, false, false]);
+        let home = Home::at(scratch.path());
+        std::fs::create_dir_all(home.path("one")).unwrap();
+        std::fs::write(home.path("two"), "").unwrap();
+        assert_eq!(["one", "two", "three"].map(|id| home.has(id)), [true, false, false]);
     }
 }
