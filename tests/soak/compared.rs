@@ -19,23 +19,32 @@ struct Record {
 }
 
 impl Compared {
-    /// Compares once. Sessions change meanwhile: what counts are the rows that the tray shows the same before and
-    /// afterwards.
+    /// Compares once. Sessions change meanwhile: what counts are the rows that each of the two says the same twice, in
+    /// turns. How a session is named depends on the others, and so counts where these are the same four times.
     pub(crate) fn compare(&self, pilots: &Pilots, audit: &Audit) {
-        let [before, alone, after] = [true, false, true].map(|with_tray| rows(pilots, with_tray));
+        let mut looks = [true, false, true, false].map(|with_tray| rows(pilots, with_tray));
         audit.count("moments compared");
+        if !looks.iter().all(|look| look.keys().eq(looks[0].keys())) {
+            looks.iter_mut().flat_map(|look| look.values_mut()).for_each(forget_name);
+        }
         let mut record = self.0.lock().unwrap();
         record.moments += 1;
-        for (id, row) in &alone {
-            let told = [before.get(id), after.get(id)];
+        for (id, told) in &looks[0] {
             // One that came or went in between.
-            let [Some(first), Some(last)] = told else { continue };
-            if !is_same(first, last) || is_known_by_the_tray_alone(first) {
+            let [Some(alone), Some(told_again), Some(alone_again)] = [1, 2, 3].map(|look: usize| looks[look].get(id))
+            else {
+                continue;
+            };
+            if !is_same(told, told_again) || !is_same(alone, alone_again) {
+                continue;
+            }
+            if is_known_by_the_tray_alone(told) {
+                audit.count("rows of connections of the tray");
                 continue;
             }
             record.rows += 1;
-            if !is_same(first, row) {
-                record.differing.push(format!("alone {row}\n  told {first}"));
+            if !is_same(told, alone) {
+                record.differing.push(format!("alone {alone}\n  told {told}"));
             }
         }
     }
@@ -51,6 +60,12 @@ fn rows(pilots: &Pilots, with_tray: bool) -> BTreeMap<String, Value> {
     let output = pilots.command(with_tray, None, &["status", "--json"]).output().unwrap();
     let rows: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
     rows.into_iter().map(|row| (row["id"].as_str().unwrap().to_owned(), row)).collect()
+}
+
+fn forget_name(row: &mut Value) {
+    for key in ["name", "label"] {
+        row[key] = Value::Null;
+    }
 }
 
 /// A connection of the tray tells it more than anybody else can know.

@@ -294,8 +294,14 @@ impl Folder {
         assert!(self.locks().len() <= 1, "two owners\n{}", self.dump());
     }
 
-    /// Why the log is not one chain, if it is not.
+    /// Why the log is not one chain, or not of one owner at a time, if it is not.
     pub(crate) fn fault(&self) -> Option<&'static str> {
+        let in_use = |event: &Value| event["data"]["alreadyInUse"] == true;
+        self.broken_chain().or_else(|| self.events().iter().any(in_use).then_some("two owners"))
+    }
+
+    /// Why the log is not one chain, if it is not.
+    pub(crate) fn broken_chain(&self) -> Option<&'static str> {
         let events = self.events();
         let key = |event: &Value, key: &str| event[key].as_str().unwrap_or_default().to_owned();
         let kinds: HashMap<_, _> = events.iter().map(|event| (key(event, "id"), key(event, "type"))).collect();
@@ -311,8 +317,7 @@ impl Folder {
                 return Some("the log is forked");
             }
         }
-        let in_use = |event: &Value| event["data"]["alreadyInUse"] == true;
-        events.iter().any(in_use).then_some("two owners")
+        None
     }
 
     /// The pids in the names of the locks.

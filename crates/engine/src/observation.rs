@@ -39,7 +39,7 @@ const REPORT_WITHIN: Span = Span(300);
 pub struct Observation {
     /// When it was made, by the clocks that all its times are of.
     pub now: Moment,
-    /// The homes that are watched.
+    /// The homes that are watched, without those that are for their processes alone.
     pub homes: Vec<ObservedHome>,
 }
 
@@ -65,7 +65,8 @@ impl Observation {
                 sessions: sessions.map(|(_, session)| session.clone()).collect(),
             }
         };
-        Self { now: world.now(), homes: disk.homes.numbers().into_iter().map(observed).collect() }
+        let named = disk.homes.numbers().into_iter().filter(|number| !disk.homes.is_beside(*number));
+        Self { now: world.now(), homes: named.map(observed).collect() }
     }
 
     /// The same, as it came from another process: with the agents that are known here.
@@ -200,8 +201,25 @@ mod tests {
     use super::*;
     use crate::config::Config;
     use crate::last_seen::Seen;
+    use pilotlight_agents::claude_code::ClaudeCode;
     use pilotlight_agents::home::Home;
     use std::fs;
+
+    /// A command that names the home of another one's sessions is told all the same: it would follow that one, too.
+    #[test]
+    fn a_home_that_is_followed_for_its_processes_alone_is_not_told() {
+        let scratch = tempfile::tempdir().unwrap();
+        let [named, beside] = ["a", "b"].map(|name| scratch.path().join(name));
+        fs::create_dir_all(named.join("projects/p")).unwrap();
+        fs::create_dir_all(beside.join("sessions")).unwrap();
+        std::os::unix::fs::symlink(named.join("projects"), beside.join("projects")).unwrap();
+        let [named, beside] = [named, beside].map(|home| Home::of(&ClaudeCode, home));
+        let mut engine = Engine::for_one_look(&[named], Config::default(), Seen::default());
+        engine.disk.check_homes(&engine.world);
+        assert!(engine.disk.homes.follow_beside(beside).is_some());
+        assert_eq!(engine.disk.homes.numbers().len(), 2);
+        assert_eq!(Observation::of(&engine.world, &engine.disk).homes.len(), 1);
+    }
 
     /// Where the system allows no further watch, a command that looks once has nothing to complain of.
     #[test]

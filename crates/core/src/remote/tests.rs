@@ -111,7 +111,7 @@ fn case_407_whatever_a_host_says_is_bounded_and_safe_to_show() {
     for key in ["cwd", "branch", "root", "wanted"] {
         told[key] = json!("y".repeat(PATH_MAX + 1));
     }
-    told["short_reason"] = json!({"words": hostile});
+    told["short-reason"] = json!({"words": hostile});
     told["owner"] = json!({"pid": 1, "state": "root", "attachable": null, "bridge": null});
     let request =
         |text: &str| json!({"id": "r", "kind": "shell", "text": text, "paths": [hostile], "is-probable": false});
@@ -150,7 +150,7 @@ fn case_408_times_are_by_the_clock_of_this_machine() {
     }
     let mut told = report(&session());
     told["since"] = json!((NOW.wall - hour).to_string());
-    told["short_reason"] = json!({"silent": {"for_ms": 120_000, "what": "bash is open", "runs_long": false}});
+    told["short-reason"] = json!({"silent": {"for_ms": 120_000, "what": "bash is open", "runs_long": false}});
     let report = serde_json::from_value(told).unwrap();
     let session = read(&host(true), report, &Clocks { now: NOW, behind: hour }, Agent::reported).unwrap();
     let row = row_of(&session);
@@ -329,7 +329,7 @@ fn a_form_that_is_too_long_is_no_way_to_answer() {
 fn who_runs_it_and_since_when_it_is_silent_arrive_as_told() {
     let mut told = report(&session());
     told["owner"] = json!({"pid": 7, "state": "alive", "attachable": true, "bridge": "elevated"});
-    told["short_reason"] = json!({"silent": {"for_ms": 5000, "what": "x", "runs_long": false}});
+    told["short-reason"] = json!({"silent": {"for_ms": 5000, "what": "x", "runs_long": false}});
     let remote = read_as(&told, true).unwrap().remote.unwrap();
     let owner = RemoteOwner { pid: 7, state: "alive", attachable: Some(true), bridge: Some("elevated") };
     assert_eq!(remote.owner, Some(owner));
