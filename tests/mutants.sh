@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Mutates the core and the log formats, to see which mutants no test notices: tests/mutants.sh [OPTION OF CARGO-MUTANTS...],
-# for example `tests/mutants.sh --file crates/core/src/gist.rs`, or `tests/mutants.sh --sharding round-robin --shard 3/60` for
+# for example `tests/mutants.sh --file crates/core/src/short_reason.rs`, or `tests/mutants.sh --sharding round-robin --shard 3/60` for
 # some of each file. They, and what the cases read logs with, are made a workspace of their own, so that a mutant takes
 # seconds instead of minutes. What it reports as missed may still be noticed by tests of other modules. Needs cargo-mutants
 # (tests/long.sh).
