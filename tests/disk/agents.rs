@@ -161,6 +161,33 @@ fn case_543_folders_that_are_made_below_a_sessions_own_are_watched() {
     }
 }
 
+/// Given: a home of Codex without a folder for logs, as before its first prompt. -> A thread that waits for that prompt is shown
+/// by its lock: to a `watch` that runs already, and to one look.
+#[test]
+fn case_719_the_first_thread_of_a_home_is_seen_before_its_first_prompt() {
+    const ID: &str = "01a2243b-85bc-7000-a000-000000000422";
+    let user = User::new();
+    let home = user.scratch.path().join(".codex");
+    let (locks, program) = (home.join("thread-writer-locks"), user.scratch.path().join("codex"));
+    fs::create_dir_all(&home).unwrap();
+    fs::write(home.join("config.toml"), "").unwrap();
+    copy_program("/usr/bin/perl", &program);
+    let watch = Watch::start(user.pilotlight(&["watch", "--json"]));
+    // Makes the folder and the lock, which it holds until its input ends.
+    let script =
+        r#"my $d = shift; mkdir $d or die; open(F, ">", "$d/" . shift) or die; flock(F, 6) or die; my $l = <STDIN>"#;
+    let mut command = Command::new(&program);
+    command.args(["-e", script]).arg(&locks).arg(format!("{ID}.lock")).stdin(Stdio::piped());
+    let mut process = command.spawn().unwrap();
+    let status = || watch.latest().get(ID).map(|row| row["status"].clone());
+    wait_until(SOON, "its row", || format!("{:?}", watch.latest()), || (status()? == "idle").then_some(()));
+    let output = user.pilotlight(&["status", "--json"]).output().unwrap();
+    let rows: Vec<serde_json::Value> = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(rows.iter().any(|row| row["id"] == ID && row["status"] == "idle"), "{rows:?}");
+    drop(process.stdin.take());
+    process.wait().unwrap();
+}
+
 /// Given: a `watch`, a session that ended, and a profile that shares its log by a link and is not followed. A process goes on
 /// with the session there and writes nothing, as it waits at a question: of a program on the search path, of that program
 /// after an update put another in its place, and of one that was found running before. -> The session is not called ended.

@@ -14,6 +14,7 @@ use pilotlight_core::owner::Owner;
 use pilotlight_core::text::is_uuid;
 use pilotlight_core::time::Time;
 use pilotlight_system::file_times::modified;
+use pilotlight_system::plain_file::is_absence;
 use pilotlight_system::process;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs;
@@ -56,18 +57,24 @@ pub(super) fn session_of(file: &str) -> Option<&str> {
 /// Where the folder of the logs cannot be listed.
 pub(crate) fn list(root: &Path, mut cache: ListingCache) -> io::Result<(Vec<Arc<str>>, LogPaths, ListingCache)> {
     let mut logs = HashMap::<Arc<str>, PathBuf>::new();
-    walk::files(root, DEPTH, session_of, &mut |folder| cache.note(folder), &mut |id, log| {
+    let open: Vec<_> = root.parent().into_iter().flat_map(lock::ids).collect();
+    let walked = walk::files(root, DEPTH, session_of, &mut |folder| cache.note(folder), &mut |id, log| {
         // While one is packed, both are there.
         if !is_packed(&log) || !logs.contains_key(id) {
             logs.insert(id.into(), log);
         }
         true
-    })?;
+    });
+    // Before the first prompt in a home there is no folder for logs, but a lock of the thread that waits for it.
+    if let Err(error) = walked
+        && (open.is_empty() || !is_absence(&error))
+    {
+        return Err(error);
+    }
     cache.retain_last(CHANGING_DAYS, |folder| {
         folder.strip_prefix(root).is_ok_and(|day| day.components().count() == DEPTH)
     });
     root.parent().into_iter().for_each(|home| cache.note(&home.join(lock::LOCKS)));
-    let open = root.parent().into_iter().flat_map(lock::ids);
     let ids: BTreeSet<_> = logs.keys().cloned().chain(open).collect();
     Ok((ids.into_iter().collect(), logs.into(), cache))
 }

@@ -43,9 +43,9 @@ impl WatchPlan {
         matches!(self.layout, Layout::Files { .. })
     }
 
-    /// Whether its processes name the sessions that they run, which may have nothing else yet.
+    /// Whether its processes name the sessions that they run, or lock them, which may have nothing else yet.
     pub(super) fn names_sessions(&self) -> bool {
-        self.logs.is_some_and(|logs| logs.names_session)
+        self.locks.is_some() || self.logs.is_some_and(|logs| logs.names_session)
     }
 }
 
