@@ -4,6 +4,9 @@
 //! (see [`Moment`]): the wall clock that Copilot writes into its log, which is what the user is shown; and the *awake*
 //! clock, which stops while the machine sleeps and does not change when the wall clock is set, which is what silence is
 //! measured on.
+//!
+//! An event has only a wall-clock time. Whoever reads it adds the difference between the two clocks when it was read, and
+//! dates no event later than its file was last written (`pilotlight_agents::tail`).
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
