@@ -7,8 +7,8 @@
 //!
 //! # What keeps orders harmless
 //!
-//! - Right before sending anything, a task asks the loop (`Permit`). The loop reads the disk again, and refuses if whoever
-//!   gave the order has left, or if the turn that it names is no longer the last; an answer names its request instead.
+//! - Right before sending anything, a task asks the loop (`Permit`). The loop reads the disk again, and refuses if the
+//!   sender of the order has left, or if the turn that it names is no longer the last; an answer names its request instead.
 //!   After that the order may have taken effect: it ends as done, failed, refused or unconfirmed.
 //! - A command approves in two orders: the first shows the request and is refused, the second names the text that was shown.
 //! - A question is answered by its id, and only if it is the one that was shown, by a hash of its words and choices.

@@ -5,8 +5,8 @@
 //! clock, which stops while the machine sleeps and does not change when the wall clock is set, which is what silence is
 //! measured on.
 //!
-//! An event has only a wall-clock time. Whoever reads it adds the difference between the two clocks when it was read, and
-//! dates no event later than its file was last written (`pilotlight_agents::tail`).
+//! An event has only a wall-clock time. `pilotlight_agents::tail` adds the difference between the two clocks at the time of
+//! reading, and dates no event later than its file was last written.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
