@@ -4,6 +4,11 @@
 //! are shown by a task that reconciles the screen with the wanted set. If notifications cannot be shown, that is logged
 //! once. Whatever a session wrote is plain text: where the body is markup, `<`, `>` and `&` are escaped.
 //!
+//! GNOME Shell gives the keyboard to the first button of a banner, so Return that is typed elsewhere presses it. There, and
+//! on every server that is not known never to do that, the first button is "Not now", which only closes the popup. A popup
+//! with Approve is closed and shown as a new one, never replaced: text must not change under a button that the pointer is
+//! moving to.
+//!
 //! - `server` is the client of a Linux desktop's notification server.
 //! - `note` sends notes, and `text` makes every text plain. `config` is what popups need from their caller.
 //! - `popups` changes the set in `wanted`, `reconciler` applies it; `elsewhere` is for the other systems, which support

@@ -304,7 +304,6 @@ fn the_session_that_needs_the_user_most_colours_the_icon() {
     }
 }
 
-/// ARCHITECTURE.md, "Unseen".
 #[test]
 fn a_session_that_became_idle_or_asked_is_unseen_until_the_user_looks() {
     let idle = Story::prompted().answers(10, "Done.");
@@ -324,7 +323,6 @@ fn a_session_that_became_idle_or_asked_is_unseen_until_the_user_looks() {
     assert!(!row(&Story::prompted().error(1), 5.0).unseen);
 }
 
-/// ARCHITECTURE.md, "Unseen".
 #[test]
 fn a_session_that_became_idle_only_by_time_is_unseen() {
     let never_closed = Story::prompted().answer(10, "Done.");
@@ -335,7 +333,7 @@ fn a_session_that_became_idle_only_by_time_is_unseen() {
     assert_eq!((row(&unanswered, 20.0).status, row(&unanswered, 20.0).unseen), (Idle, true));
 }
 
-/// ARCHITECTURE.md, "Unseen": even if the end of its turn was seen.
+/// Even if the end of its turn was seen.
 #[test]
 fn a_session_whose_background_agent_ended_is_unseen() {
     let story = Story::prompted().tool(1, "t1", "task").sub_agent_started(1, "a1", "t1", "background").done(1, "t1");

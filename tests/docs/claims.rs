@@ -1,7 +1,7 @@
-//! The claims of SECURITY.md and docs/bridge.md: each names its tests, and these exist. Also the tests of claims about
-//! the whole program: what it never writes, and what it never logs.
+//! The claims of SECURITY.md, in tables, and of docs/bridge.md, in a list: each names its tests, and these exist. Also
+//! the tests of claims about the whole program: what it never writes, and what it never logs.
 
-use super::listing;
+use super::listing::{self, Test};
 use crate::support::synthetic::User;
 use crate::support::{SOON, wait_until};
 use rustix::process::Signal;
@@ -16,24 +16,64 @@ fn named_tests(text: &str) -> Vec<(String, String)> {
     quoted.filter_map(|word| word.split_once(".rs::").map(|(file, name)| (format!("{file}.rs"), name.into()))).collect()
 }
 
+/// What the rows of SECURITY.md's tables are shown by, each with its row.
+fn shown_by(text: &str) -> Vec<(&str, Vec<&str>)> {
+    let is_head = |row: &str| row == "| threat | answer | shown by |" || row.starts_with("|-");
+    let rows = text.lines().filter(|line| line.starts_with('|') && !is_head(line));
+    rows.map(|row| {
+        let cells: Vec<&str> = row.trim_matches('|').trim().split(" | ").collect();
+        assert_eq!(cells.len(), 3, "this row has other columns:\n{row}");
+        (row, cells[2].split(", ").collect())
+    })
+    .collect()
+}
+
+/// Whether the tests exist that an item names: `84 (16)` are 16 tests of a case, or more by now; `a_name…` is the one test
+/// whose name begins so, with its file where the names of others do, too.
+fn exists(item: &str) -> bool {
+    let Some(name) = item.strip_prefix('`').and_then(|rest| rest.strip_suffix('`')) else {
+        let several = item.strip_suffix(')').and_then(|rest| rest.split_once(" ("));
+        let (case, count) = several.map_or((item, 1), |(case, count)| (case, count.parse::<usize>().unwrap()));
+        let there = listing::tests().iter().filter(|test| test.cases().contains(&case)).count();
+        return there >= count.max(1);
+    };
+    let (file, name) = name.rsplit_once("::").map_or((None, name), |(file, name)| (Some(file), name));
+    let is_meant = |test: &&Test| {
+        let fits = name.strip_suffix('…').map_or(test.name() == name, |begins| test.name().starts_with(begins));
+        fits && file.is_none_or(|file| test.is_in(file))
+    };
+    listing::tests().iter().filter(is_meant).count() == 1
+}
+
 #[test]
-fn every_claim_names_tests_and_every_test_exists() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let bridge = fs::read_to_string(root.join("docs/bridge.md")).unwrap();
-    let promised = bridge.split_once("## What is promised").unwrap().1;
-    let text = fs::read_to_string(root.join("SECURITY.md")).unwrap() + promised;
-    let mut claims = 0;
-    for claim in text.split("\n- ").skip(1) {
-        let claim = claim.split("\n\n").next().unwrap();
-        let tests = named_tests(claim);
-        assert!(!tests.is_empty() || claim.contains("deny.toml"), "no test is named for this claim:\n{claim}");
+fn every_threat_names_tests_and_every_test_exists() {
+    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("SECURITY.md")).unwrap();
+    let rows = shown_by(&text);
+    assert!(rows.len() > 50, "{} threats were found", rows.len());
+    for (row, items) in rows {
+        for item in items {
+            assert!(item == "`deny.toml`" || exists(item), "{item} is not such a test, or not so many:\n{row}");
+        }
+    }
+    assert!(exists("`every_threat_names_tests…`") && !exists("`every_…`") && !exists("`no_such_test`"));
+    assert!(exists("700") && !exists("700 (999)") && !exists("0") && !exists(""));
+}
+
+#[test]
+fn every_promise_of_the_bridge_names_tests_and_every_test_exists() {
+    let bridge = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/bridge.md")).unwrap();
+    let mut promises = 0;
+    for promise in bridge.split_once("## What is promised").unwrap().1.split("\n- ").skip(1) {
+        let promise = promise.split("\n\n").next().unwrap();
+        let tests = named_tests(promise);
+        assert!(!tests.is_empty(), "no test is named for this promise:\n{promise}");
         for (file, name) in tests {
             let exists = listing::tests().iter().any(|test| test.name() == name && test.is_in(&file));
             assert!(exists, "{file} has no test {name}");
         }
-        claims += 1;
+        promises += 1;
     }
-    assert!(claims > 15, "{claims} claims were found");
+    assert!(promises > 15, "{promises} promises were found");
 }
 
 /// Inode, times and size of every file below a folder.

@@ -4,6 +4,25 @@
 //! and a [`Reach`] is which of them there are for a session. What an order is for is a [`ActionContext`], and what goes wrong a
 //! [`failure`], with the [`fault`] of each server that was tried. [`answering`] is the same for all: a [`request`] is
 //! chosen, shown whole, compared with the log, and only then answered.
+//!
+//! # What keeps orders harmless
+//!
+//! - Right before sending anything, a task asks the loop (`Permit`). The loop reads the disk again, and refuses if the
+//!   sender of the order has left, or if the turn that it names is no longer the last; an answer names its request instead.
+//!   After that the order may have taken effect: it ends as done, failed, refused or unconfirmed.
+//! - A command approves in two orders: the first shows the request and is refused, the second names the text that was shown.
+//! - A question is answered by its id, and only if it is the one that was shown, by a hash of its words and choices.
+//! - Nothing that is known to wait for its user is aborted. An attached client is sent new questions, and reads earlier
+//!   ones from the server's own event log.
+//! - A connection is given up after three unanswered heartbeats, when its owner is gone, or when its server no longer has
+//!   the session. If only the session's folder is gone, its server is asked.
+//! - A session that a live process owns, or has loaded without a lock, is never resumed elsewhere. If somebody takes it up
+//!   after we loaded it, it is not prompted.
+//! - A prompt is sent again only if every tool since then was denied before it ran: a tool without a result may have had its
+//!   effect, and its shell may still run.
+//! - `reconnect` is refused to agents, too, if the settings approve everything that attached sessions request.
+//! - A server's word on whether its session works overrides the guesses of the verdict, unless it is older than the last
+//!   line of the log.
 
 pub mod action_context;
 pub(crate) mod answering;

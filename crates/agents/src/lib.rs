@@ -47,8 +47,19 @@
 //!    each process writes a file that names its session, `logs` of the watch plan and [`shown::scanner`] are enough. An agent
 //!    that tells in another way writes a [`reader::SessionReader`] of its own, as do those with sub-agents or questions.
 //!
-//! What may be done with a session, and what else is known of an agent, is in the other methods of `Adapter`; ARCHITECTURE.md
-//! names the documents that list the agents.
+//! Three rules for who runs a session. Compare the process's start with the time of the file that names it
+//! (`process::SLACK`), because ids are reused. The engine waits for the pids in [`reader::SessionReader::pids`] to exit; the
+//! reader keeps when that was, or its next read loses it. A folder with a file for each process is the `logs` of the watch
+//! plan, one with a file for each open session its `locks`.
+//!
+//! What may be done with a session is in the other methods of `Adapter`. An agent that cannot be acted on says why in
+//! `Observed::allows`. One whose processes may be signalled gives an [`evidence::Evidence`], one that can be told something
+//! a [`control::Control`] with what implements [`channel::Channel`]. Its `fingerprint` keeps its tools from answering for
+//! the user. Nothing outside of its folder changes.
+//!
+//! These name agents for people: README.md, SECURITY.md (whose tools answer nothing), `docs/agents.md`, `docs/privacy.md`,
+//! `docs/faq.md`, `docs/hooks.md`, `docs/cli.md`, `src/cli/help.rs`, `packaging/linux/pilotlight.metainfo.xml.in` and
+//! `packaging/windows/winget/`.
 
 // Dead code is only reported on Linux, where the tests run. The other systems do not use all that is compiled for them.
 #![cfg_attr(not(target_os = "linux"), allow(dead_code))]

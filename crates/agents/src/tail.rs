@@ -4,6 +4,14 @@
 //! is gone. Bytes are read once, but if the file is no longer the one that was read, the facts are rebuilt from the
 //! start, so that no status outlives its evidence.
 //!
+//! A log is first read from its end, in blocks, back to the last prompt that closed everything open. Where sub-agents write
+//! into it ([`SubAgentsInLog`]), reading goes on to twenty minutes before its last event, because a sub-agent in the
+//! background may work that long in silence. It never goes further back than 64 MB. From there the log is folded
+//! forwards, and what is added later is folded as it comes. A log that grew by more than 64 MB at once is read as a new one.
+//!
+//! The file's identity, the last bytes that were read and, if it has not grown, its times show whether it is still the same
+//! log. One change goes unnoticed: a log that is both overwritten in the middle and extended between two reads.
+//!
 //! However long a log is, and however fast it grows, a read can stop at a deadline and be resumed later: see
 //! [`ReadContext::until`]. During a rebuild, the previous facts are kept until the new ones are complete.
 

@@ -1,8 +1,36 @@
 //! Folds a session's log into [`Facts`]: what is open, the last message, when anything happened.
 //!
-//! ARCHITECTURE.md has the rules of the turn. Facts are not judged here: what a silence means, and who is alive, is up
-//! to [`verdict`](super::verdict). Both share one rule: a turn can end because of time alone. [`Facts::lapse`] decides
-//! that; the fold calls it before each event, and the verdict for the current time.
+//! Facts are not judged here: what a silence means, and who is alive, is up to [`verdict`](super::verdict). Both share
+//! one rule: a turn can end because of time alone. [`Facts::lapse`] decides that; the fold calls it before each event,
+//! and the verdict for the current time. Everything that belongs to a turn lives in [`Turn`] and goes away with it.
+//!
+//! # The rules of the turn
+//!
+//! A turn opens at a prompt of the root, at the start of a round (Copilot: `assistant.turn_start`), or at the start of a
+//! tool when no turn is open. Events of a sub-agent (`agentId`) may ask for permission or be denied, but neither open nor
+//! close a turn. An open turn reacts to these, by their names in Copilot's log:
+//!
+//! - `user.message` replaces it. A steering message joins it. A prompt that Copilot gives itself in autopilot opens a new
+//!   turn, but clears no denials: no user acted.
+//! - `assistant.turn_end` after an answer (a message without tool requests) closes it at once, in autopilot after 4 s. While
+//!   one of its tools or requests is open, it ends when those do.
+//! - `assistant.turn_end` after a message with tool requests changes nothing: the turn is between rounds.
+//! - `assistant.turn_end` of a round without a message closes it after 4 s; after `session.task_complete`, at once.
+//! - A later response of the model (`assistant.turn_start`, or a message or tool of another `turnId` or after an
+//!   `assistant.turn_end`) closes the tools before it, and their requests, whose ends were lost: a model is asked again only
+//!   with all results. Shells in the background run on.
+//! - `abort`, `session.error` and `session.shutdown` close it with everything open in it.
+//! - `session.resume` closes it. With `continuePendingWork` everything stays open; if nothing is, 30 s without an event
+//!   close it.
+//! - Without an event, an answer whose round never ends closes it 5 min after its last message, tool or request. An owner
+//!   that started after the last event closes it 30 s after its start.
+//!
+//! Responses are told apart by `Event::round`: of Claude Code by the message's id, of Codex by the `token_usage_record` at
+//! the end of each. A question that does not wait for its answer (Codex's plans, `request_user_input_async`) stays in
+//! [`Facts::left_question`] until the user says something. The user's own `!command` is neither a turn nor a result. A
+//! compaction counts as an open tool. A tool result counts as denied only if nobody could be asked; where the log is cut,
+//! that includes the result of a tool whose start was not read. A request of a background sub-agent outlives the root's
+//! turn; everything of a foreground sub-agent ends with it.
 
 mod chain;
 mod lapse;

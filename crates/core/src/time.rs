@@ -4,6 +4,9 @@
 //! (see [`Moment`]): the wall clock that Copilot writes into its log, which is what the user is shown; and the *awake*
 //! clock, which stops while the machine sleeps and does not change when the wall clock is set, which is what silence is
 //! measured on.
+//!
+//! An event has only a wall-clock time. `pilotlight_agents::tail` adds the difference between the two clocks at the time of
+//! reading, and dates no event later than its file was last written.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;

@@ -2,7 +2,12 @@
 //!
 //! The table in README.md lists the statuses in order; the first that applies is the verdict. The function is pure and
 //! total: the same observations give the same verdict, and between an observation and
-//! [`recheck_at`](Verdict::recheck_at) the verdict cannot change.
+//! [`recheck_at`](Verdict::recheck_at) the verdict cannot change: whenever a rule compares a limit that has not passed yet,
+//! it notes when it will, and the earliest of these is `recheck_at`.
+//!
+//! Two rules about evidence hold throughout. A session with an unreadable log is `quiet` while its owner lives: it is not
+//! judged. If a process owned the session when an event was written, the process is not newer than the event, even if the
+//! wall clock was set back since.
 
 pub(crate) mod hook_report;
 mod last_activity;

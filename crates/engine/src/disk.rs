@@ -3,6 +3,24 @@
 //!
 //! It knows nothing of servers, orders and views. What changes of sessions that concerns others is in
 //! [`Disk::changes`], for the engine to hand on.
+//!
+//! # What is watched
+//!
+//! On Linux every session folder has a watch, old ones included, so a session that is resumed after months shows up at once.
+//! These watches are added after the first picture is out. Folders that sessions share, those of an agent's days or
+//! projects, are watched right before they are listed: each is listed once, and nothing in them is missed. Every
+//! folder on the path to a home is watched for being moved or removed, links are watched at both ends, and so is the mount
+//! table, so another folder in a home's place is followed at once. Where this is impossible, and on other systems, a check
+//! every 5 s covers only whether the homes are still in place.
+//!
+//! When the system has no more watches to give, that is reported. Live sessions that cannot be watched, or whose file system
+//! may change without an event, are looked at every 5 s, all at once, and the rescan covers the rest. When the system lost
+//! events, the visible sessions are read right away, everything else at most once a second, and every watch is renewed:
+//! a lost event may have been the end of a watch. If file descriptors run short, owners that cannot be waited for are
+//! checked every 2 s, so that a reserve stays free.
+//!
+//! A folder that cannot be listed or read at the moment is not gone. A session is removed only when the system says that it
+//! does not exist.
 
 mod file_events;
 mod file_systems;

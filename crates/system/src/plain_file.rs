@@ -3,7 +3,8 @@
 //! Between a look at a path and its opening, a file may become a pipe, whose opening waits for a writer for ever. So
 //! nothing is opened by what a look has shown: opening never waits, never makes a terminal ours, and what was opened
 //! counts only if it is a regular file itself. The look before that only spares pipes and devices the opening, which
-//! they notice. A test in `tests/docs.rs` keeps everything else from opening files.
+//! they notice. `clippy.toml` of each crate keeps everything else from
+//! opening files.
 
 #![allow(clippy::disallowed_methods, reason = "this is the one place")]
 

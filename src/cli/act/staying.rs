@@ -1,6 +1,11 @@
 //! A command that keeps running to hold a session's connection, because no tray does. The session's requests are put to
 //! the user here, and other commands reach this one over a control socket of the session's own, as they would reach the
-//! tray.
+//! tray. Others look in the session's folder of the runtime folder before they ask the tray, and the tray forwards what it
+//! is asked.
+//!
+//! Copilot writes neither lock nor log when a session is resumed, only at the first prompt: until then the disk says that
+//! it crashed. This process knows better, and others see that a server has the session open. The first Ctrl-C lists what
+//! would end with this process. What a signal ended is noted, and reported once at the next start.
 
 use super::output::{Printer, Reporter, RequestReader};
 use crate::cli::ask::{discard_typeahead, has_terminal};

@@ -1,4 +1,15 @@
-//! The chain of events: each names its predecessor, its parent. Two processes that write one log make it fork.
+//! The chain of events: each names its predecessor, its parent (`parentId`). Two processes that write one log make it
+//! fork.
+//!
+//! Copilot writes some events of one moment in another order: after a stop while a request is open, the `abort` follows
+//! its own descendants. So an event is a fork if it is one of these:
+//!
+//! - an event, other than a resume, whose parent has another child already;
+//! - an event that continues from before the last resume;
+//! - a resume that continues neither from the last line, as a process does that has read the log, nor from the end of the
+//!   chain, as one does that has the session open for another client.
+//!
+//! A resume settles the forks before it. `model.*` has a chain of its own.
 
 use crate::event::{Body, Event};
 use crate::hash::hash;

@@ -205,6 +205,9 @@ impl Session {
             .chain(untried)
     }
 
+    /// Whether it became idle, or asked something in its last message, since the user last looked at it. A question that
+    /// rests on the last message alone turns `idle` once seen. A failure, a crash and lost permissions keep their status
+    /// when seen, but stop colouring the icon.
     fn is_unseen(&self, verdict: &Verdict) -> bool {
         let had_turn = self.observed.facts.closed.is_some()
             || self.observed.facts.turn.is_some()

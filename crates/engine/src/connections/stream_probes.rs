@@ -1,5 +1,14 @@
 //! Looks into silences before they reach a limit: whether the session receives its model's answer, which its log does
 //! not have until it is whole.
+//!
+//! The verdict plans a probe ten seconds before the next limit of a silence, if the turn waits for its model. The sockets
+//! of the owner's process are read when the probe begins and when the limit passes. In between, the session's server or
+//! bridge is asked for the next piece of its answer, which is exact about text. Of several sessions in one process, a
+//! connection belongs to the one that asked its model when the connection last sent; if that fits two, the result is
+//! unknown. A limit that passes while a probe runs waits for its end, and a received byte counts like an event.
+//!
+//! Beyond its last limit, a session is probed again with the rescan. A recovery, and a stop that was offered for the
+//! silence, look once more right before they abort.
 
 use crate::Entry;
 use crate::connections::Connections;

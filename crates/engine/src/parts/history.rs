@@ -1,5 +1,5 @@
 //! The history: sessions of which only the folder matters, because their process is gone and their log is old. There
-//! may be tens of thousands.
+//! may be tens of thousands, so only the id and the watch of each are kept: some 80 bytes.
 
 use pilotlight_agents::reading::LogPaths;
 use pilotlight_core::session::{HomeId, Key};

@@ -1,5 +1,10 @@
 //! The processes that locks name: whose exit is waited for, and whose lock is still too new to show whether it holds
 //! the session.
+//!
+//! Copilot creates its lock and opens the session a moment later, without any event in between. So the process of a lock
+//! younger than [`GRACE`](pilotlight_agents::reading::GRACE) counts as the owner, and is checked again then, and two seconds
+//! after the lock was made. Until then nothing relies on it: orders wait, and no secret is sent. A command that looks once
+//! waits once for all such locks together.
 
 use super::polled::Polled;
 use pilotlight_agents::reader::Reader;

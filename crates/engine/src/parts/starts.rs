@@ -1,5 +1,11 @@
 //! When to look for agents that were just started. One that goes on with a session may write nothing for minutes, while it
 //! waits for an answer or a prompt: what tells of it is that its program was opened.
+//!
+//! Programs on the search path and those that were seen to run are watched, with the links that lead to them: a handful.
+//! After one was opened, processes are scanned if a session has no live process that is known to run it. Each watch tells
+//! once and is renewed after the scan, which another scan follows, so that no start falls in between and an update is
+//! followed. Elsewhere than on Linux, on a file system that may not answer, and in a container, the start of a process
+//! that writes nothing is seen with the rescan.
 
 use pilotlight_core::time::{Span, Time};
 use std::collections::VecDeque;

@@ -1,5 +1,15 @@
 //! Orders before they become tasks: finds the session that is meant, decides whether the order may be carried out now,
 //! and shows that in the session's row.
+//!
+//! Orders come from the menu, a popup, the control socket, or a setting that recovers sessions by itself. A command that
+//! finds no tray gives its order to an engine of its own: there is one way in. [`offer`] decides, from the disk as it is
+//! right now; the menu, `explain` and JSON have called the same function before. Two limits hold across all our processes,
+//! because the one that acts holds the session's lock (`ledger.rs`) and checks once more when it has it: one order at a time
+//! for a session (showing its terminal aside), and two recoveries until its user continues. Besides, a process runs at most
+//! three recoveries at a time.
+//!
+//! An order names its session by id, one of a command also by home. A tray that watches only a copy of that home
+//! leaves the order to the command. A prompt is sent again only while it is the last one, however long the order waited.
 
 mod automatic;
 mod postponed;

@@ -1,4 +1,14 @@
 //! Waits for what wakes the loop, and hands it to the step that handles it.
+//!
+//! The loop wakes for a file event (a terminal that opens a session causes one), the start of an agent's program on Linux
+//! (`parts/starts.rs`), an order and its results, the exit of an owner, the earliest limit or sample, a change of the
+//! settings file (200 ms after its last write), a command, a signal, and a rescan each minute while there is something to
+//! watch. Retries and postponed work have times of their own: `steps/timers.rs` and `disk/timers.rs` list them.
+//!
+//! Wakeups are shared. A limit is reported up to a second late, together with everything else that is due in that second
+//! (100 ms if the end of a turn is pending). A CPU sample may start up to 20 s early, a repeated one 30 s, if something else
+//! wakes the program. A changed age wakes nobody: it is worded anew at the next wakeup, at the latest at the rescan. Reading
+//! the sessions' files wakes nobody either: on Linux, only changes are watched.
 
 use crate::connections::next_news;
 use crate::control::Command;

@@ -1,4 +1,23 @@
 //! What the type of an event alone says.
+//!
+//! # What is progress
+//!
+//! Silence is measured from the last progress (`last_progress` in JSON): a step of a turn, or something that the user has
+//! it do. While a model is silent, Copilot may write any number of other events. [`Body::is_progress`] decides for events
+//! with rules of their own, `is_step` here for all others. The list for Copilot 1.0.102:
+//!
+//! - Progress: `user.message`; `assistant.*` except `assistant.usage`; `tool.*`, `tool_search.*`, `external_tool.*`,
+//!   `skill.*` and `hook.*`, as a hook may take as long as a tool; `permission.requested`, `permission.completed`,
+//!   `human_response.*` and `abort`; `system.message`; `subagent.*` except `selected` and `deselected`.
+//! - Of `session.*`, progress: `start`, `resume`, `shutdown`, `error`, `compaction_*`, `task_complete` and `fusion_*`, which
+//!   begin, end or are work. All others, known or new, are notices, settings, plans, schedules and usage: no progress.
+//! - No progress: `system.notification`, which comes when a shell or sub-agent ends (what the model does about it is
+//!   progress); `mcp.*`, all other `permission.*`, and `model.*`, the records of calls that are over.
+//! - Any other type, known or new, is progress: new work that is taken for silence is offered to be stopped, while new
+//!   notices that are taken for work only delay that.
+//! - Of a sub-agent in the background, while the turn has no tool open, only requests and answers are progress: the turn
+//!   waits for its own model. An open tool may wait for the sub-agent.
+//! - The bytes of a line that is still being written are progress: its type is not known yet.
 
 use pilotlight_core::event::Body;
 
@@ -35,7 +54,7 @@ pub(super) fn without_data(kind: &[u8]) -> Option<Body<'static>> {
     })
 }
 
-/// Whether an event without a rule of its own is a step of a turn (ARCHITECTURE.md, "What is progress").
+/// Whether an event without a rule of its own is a step of a turn ("What is progress" above).
 fn is_step(kind: &[u8]) -> bool {
     match kind.split(|&byte| byte == b'.').next().unwrap_or_default() {
         // What is said about the session: notices, settings, its plan, its schedule, what it cost. None needs the model.
