@@ -5,7 +5,7 @@ use super::context::Context;
 use super::json;
 use super::report::say;
 use anyhow::Context as _;
-use pilotlight_agents::adapter::{FIRST, FIRST_DIALECT, log_of};
+use pilotlight_agents::adapter::{FIRST, FIRST_LOG_FORMAT, log_of};
 use pilotlight_core::agent::Agent;
 use pilotlight_core::replay::{Change, OwnerStory, Replay};
 use pilotlight_core::text;
@@ -85,7 +85,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
         };
         writeln!(out, "{}", words(&heading, has_unicode_stdout()))?;
     }
-    let log_format = log.map_or(&FIRST_DIALECT, |(_, log_format)| log_format);
+    let log_format = log.map_or(&FIRST_LOG_FORMAT, |(_, log_format)| log_format);
     let mut replay = Replay::new(story, context.config.limits, log_format.parse);
     let mut line = Vec::new();
     while next_line(&mut *lines, &mut line).with_context(|| format!("cannot read {}", arguments.file.display()))? {

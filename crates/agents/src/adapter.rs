@@ -35,7 +35,7 @@ pub static ADAPTERS: &[&dyn Adapter] =
 pub static FIRST: &dyn Adapter = &copilot::Copilot;
 
 /// How the [`FIRST`] agent writes its logs.
-pub use super::copilot::log_format::LOG_FORMAT as FIRST_DIALECT;
+pub use super::copilot::log_format::LOG_FORMAT as FIRST_LOG_FORMAT;
 
 /// An agent: where its sessions are, how they are read, and what may be done with them.
 ///
