@@ -94,7 +94,7 @@ pub(super) enum Refusals {
 pub(super) fn page(session: &Session, label: &Label, now: Moment, limits: &Limits, refusals: Refusals) -> Page {
     let (row, verdict) = session.row(now, limits);
     if let Some(remote) = &session.remote {
-        return far_page(session, remote, (&row, label), now, refusals);
+        return remote_page(session, remote, (&row, label), now, refusals);
     }
     let mut page = Page::default();
     page.line("session", &*row.id);
@@ -119,7 +119,13 @@ pub(super) fn page(session: &Session, label: &Label, now: Moment, limits: &Limit
 }
 
 /// The same of a session on another machine, which judges it and knows more.
-fn far_page(session: &Session, remote: &Remote, (row, label): (&Row, &Label), now: Moment, refusals: Refusals) -> Page {
+fn remote_page(
+    session: &Session,
+    remote: &Remote,
+    (row, label): (&Row, &Label),
+    now: Moment,
+    refusals: Refusals,
+) -> Page {
     let mut page = Page::default();
     page.line("session", &*row.id);
     page.line("machine", &*remote.host.name);

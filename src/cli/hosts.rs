@@ -7,7 +7,7 @@ use super::trays::ask_first;
 use pilotlight_agents::adapter::agent_named;
 use pilotlight_core::fleet::Session;
 use pilotlight_core::remote::{Clocks, SessionReport, read};
-use pilotlight_core::session::remote::{Host as FarHost, Unreached};
+use pilotlight_core::session::remote::{Host as RemoteHost, Unreached};
 use pilotlight_core::text::plain;
 use pilotlight_core::time::{Moment, Span, Time};
 use pilotlight_engine::config::Host;
@@ -121,7 +121,7 @@ pub(super) fn unreached_of(report: &HostReport, now: Time) -> Option<Unreached> 
 
 fn report_read(host: &Host, report: HostReport, now: Moment) -> Known {
     let unreached = unreached_of(&report, now.wall);
-    let (clocks, remote) = (Clocks { now, behind: report.behind }, far_host(host));
+    let (clocks, remote) = (Clocks { now, behind: report.behind }, remote_host(host));
     let sessions = sessions_of(report.sessions, &remote, &clocks);
     let sessions = sessions.map(|session| as_unreached(session, unreached.as_ref())).collect();
     Known { host: report.host, sessions, trouble: report.trouble, unreached }
@@ -136,12 +136,12 @@ fn as_unreached(mut session: Session, unreached: Option<&Unreached>) -> Session 
 }
 
 /// The sessions that the tray tells of.
-fn sessions_of(told: Vec<SessionReport>, remote: &FarHost, clocks: &Clocks) -> impl Iterator<Item = Session> {
+fn sessions_of(told: Vec<SessionReport>, remote: &RemoteHost, clocks: &Clocks) -> impl Iterator<Item = Session> {
     told.into_iter().take(SHOWN_MAX).filter_map(|report| read(remote, report, clocks, agent_named).ok())
 }
 
-fn far_host(host: &Host) -> FarHost {
-    FarHost { name: host.name.as_str().into(), has_terminal: command::has_terminal(host) }
+fn remote_host(host: &Host) -> RemoteHost {
+    RemoteHost { name: host.name.as_str().into(), has_terminal: command::has_terminal(host) }
 }
 
 /// A query of other machines, all at once.
@@ -153,7 +153,7 @@ pub(super) struct Query {
 
 /// A machine that is queried, or has told everything.
 struct Queried {
-    remote: FarHost,
+    remote: RemoteHost,
     /// Ends the connection when it is dropped.
     link: Option<Link>,
     clocks: Clocks,
@@ -174,7 +174,7 @@ impl Query {
             }
             let clocks = Clocks { now, behind: Span::ZERO };
             let queried = Queried {
-                remote: far_host(host),
+                remote: remote_host(host),
                 link: Some(link),
                 clocks,
                 sessions: BTreeMap::new(),
@@ -297,7 +297,7 @@ mod tests {
     }
 
     fn queried() -> Queried {
-        let remote = FarHost { name: "devbox".into(), has_terminal: true };
+        let remote = RemoteHost { name: "devbox".into(), has_terminal: true };
         let clocks = Clocks { now: Moment::default(), behind: Span::ZERO };
         Queried { remote, link: None, clocks, sessions: BTreeMap::new(), trouble: None, recalled: None }
     }

@@ -95,11 +95,11 @@ pub(super) fn text<'a>(rows: impl Iterator<Item = &'a Row>, hosts: &[Host<'_>], 
         let _ = writeln!(out, "# HELP {name} {help}");
         for ((host, agent), gauges) in &agents {
             let unknown = unknown.get(&(*host, *agent)).copied().unwrap_or_default();
-            let is_far = host.is_some();
+            let is_remote = host.is_some();
             let host = host.map(|host| format!("host=\"{}\",", escaped(host))).unwrap_or_default();
             let agent = escaped(agent);
             // What their status is now is unknown while their machine is not reached.
-            if is_far && name == FAMILIES[0].name {
+            if is_remote && name == FAMILIES[0].name {
                 let _ = writeln!(out, "{name}{{{host}agent=\"{agent}\",status=\"unknown\"}} {unknown}");
             }
             for (status, gauges) in gauges.iter().filter(|(status, _)| has(*status)) {

@@ -1,9 +1,9 @@
 //! What an order is carried out over, whichever agent the session is of.
 //!
 //! A [`Channel`] is what each of them can do; a kept [`Connection`], [`Servers`], a [`Bridge`] and a [`Service`] can do more,
-//! and a [`Reach`] is which of them there are for a session. What an order is for is a [`ActionContext`], and what goes wrong a
-//! [`failure`], with the [`fault`] of each server that was tried. [`answering`] is the same for all: a [`request`] is
-//! chosen, shown whole, compared with the log, and only then answered.
+//! and [`Reach`] lists those available for one session. An [`ActionContext`] carries the session, permit and reports of an order. A
+//! [`failure`] says what went wrong, with the [`fault`] of each server tried. All channels share [`answering`]: it chooses a
+//! [`request`], shows it in full, compares it with the log, and only then answers.
 //!
 //! # What keeps orders harmless
 //!
@@ -82,7 +82,7 @@ pub trait Channel: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// Nobody can be asked.
-    async fn receives(&self, _site: &ActionContext) -> Result<bool, Failure> {
+    async fn receives(&self, _context: &ActionContext) -> Result<bool, Failure> {
         Ok(false)
     }
 

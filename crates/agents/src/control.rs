@@ -37,7 +37,7 @@ pub trait Control: Send + Sync {
         &self,
         _program: &Path,
         _home: &Path,
-        _site: &ActionContext,
+        _context: &ActionContext,
         _keep: Keep,
     ) -> Result<Arc<dyn Connection>, Failure> {
         Err(Failure::refusal(Step::Resume, "its agent has no server that could resume it"))

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 /// Maximum number of recoveries of one session until its user goes on with it.
 pub(crate) const ATTEMPTS: u8 = 2;
-/// HookActivity where nothing can be saved: then nothing is sent automatically, and a person is asked each time.
+/// Shown when the count cannot be saved. Pilotlight then sends nothing automatically, and asks the user each time.
 pub const UNCOUNTED: &str = "how often it was recovered cannot be counted";
 /// How long after we sent something a matching event is attributed to us. A prompt may be queued behind other work.
 const OURS: Span = Span::seconds(30);

@@ -1,4 +1,4 @@
-//! One short hash for all that is told apart by it: it finds what differs by accident, and protects against nobody.
+//! One short hash for telling ids apart. It is not cryptographic, and stops no attacker.
 
 /// 64-bit FNV-1a.
 pub fn hash<'a>(bytes: impl IntoIterator<Item = &'a u8>) -> u64 {

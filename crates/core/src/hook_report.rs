@@ -1,7 +1,7 @@
 //! What a session's own hook says of it, where nothing else is known: no log, no lock, no server.
 //!
-//! A hook tells of changes, and may lose some: an agent that is stopped or killed often runs none. So what it said last
-//! is taken for what is, but only for a time ([`WORD`]), and nothing is ever concluded from it.
+//! A hook reports changes, and may miss some: a stopped or killed agent often runs none. So its last report counts as current
+//! only for a time ([`WORD`]), and no rule draws conclusions from it.
 
 use super::time::{Moment, Span, Time};
 use serde::{Deserialize, Serialize};

@@ -71,7 +71,7 @@ pub enum Report {
     End(Outcome),
 }
 
-/// Why a request is not approved that its log has in other words.
+/// Why a request is refused if its log entry differs from the server's text.
 pub const LOG_DIFFERS: &str = "its log says something else than what would be approved, so one of the two was tampered with or is broken: \
     nothing was approved. Look where it runs, and answer it there";
 

@@ -1,8 +1,8 @@
 //! Sessions on other machines, the hosts: what a host says of one of its sessions, and what is made of that here.
 //!
-//! An [`SessionReport`] is all that is told of a session: its status with the reason, what may be done with it and why not, what
-//! it asks. It is judged where the session is; here it is only shown. What it says is hostile input: [`read`] bounds every
-//! text of it, and makes safe whatever is not needed as it is. The id in it names a session of its host, and no other: it is
+//! A [`SessionReport`] describes one session: its status and reason, the actions it allows or refuses, and what it asks. Its host
+//! judges the session; this machine only shows it. Reports are hostile input: [`read`] bounds every text, and sanitizes those
+//! that need not stay verbatim. The id names a session of its host, and no other: it is
 //! always kept together with the host's name, which only the settings give.
 
 mod clocks;
@@ -35,7 +35,7 @@ const TEXT_MAX: usize = 32 << 10;
 /// Maximum length of a reason, in characters.
 const REASON_MAX: usize = 1000;
 
-/// The session that an report is of. `agent` knows agents by their names.
+/// Builds the session that a report describes. `agent` finds an agent by name.
 ///
 /// # Errors
 /// What is wrong with the report. It is not quoted.

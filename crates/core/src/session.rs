@@ -22,14 +22,14 @@ use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// A source of sessions: an agent, and one of its homes. A source keeps its number as long as the program runs.
+/// The number of one home of one agent. A home keeps its number as long as the program runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HomeId(pub usize);
 
 /// Identifies a session among all sources.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
-    /// The machine that it is on, if it is another one. It has no source then.
+    /// The remote machine that it is on. `home` means nothing then.
     pub host: Option<Arc<str>>,
     /// Its source.
     pub home: HomeId,
@@ -64,7 +64,7 @@ pub struct Session {
     pub seen: Option<Time>,
     /// Why changes of its files may cause no file event, if they may not.
     pub no_file_events: Option<NoFileEvents>,
-    /// What is known of it besides, if it is on another machine: nothing here runs it, or may be done to it.
+    /// Its host's report, if it is on another machine. This machine neither runs nor controls it.
     #[serde(skip)]
     pub remote: Option<Box<Remote>>,
     /// The process that runs it, and why its terminal cannot be brought to the front, if it cannot.
@@ -86,7 +86,7 @@ pub struct Observed {
     pub hook_report: Option<HookReport>,
     /// Who runs it.
     pub owner: Owner,
-    /// Nothing says who runs it, as its agent's release leaves no trace of that: nobody known is not nobody.
+    /// This release of its agent leaves no trace of who runs a session, so an unknown owner may still exist.
     pub is_untold: bool,
     /// How well it is established that its owner has it open.
     pub held: Held,

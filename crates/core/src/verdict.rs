@@ -97,7 +97,7 @@ fn candidate(status: Status, since: Time, because: impl Into<Because>) -> Candid
     Candidate { status, since, because: because.into() }
 }
 
-/// What is told of a session.
+/// What an adapter observed of a session, as [`judge`] needs it.
 #[derive(Clone, Copy, Debug)]
 pub struct Observations<'a> {
     /// Which agent it is of.
@@ -177,7 +177,7 @@ struct Judge<'a> {
     limit: Option<Time>,
     /// When the wording of an age changes next.
     age: Option<Time>,
-    /// Set if the owner is newer than everything open, and its time to continue that is over: when it was over.
+    /// When the new owner's time to continue older open work ran out. Set only if it has.
     former: Option<Moment>,
     /// The next probe whether it receives an answer.
     probe: Option<ProbePlan>,
@@ -350,7 +350,7 @@ impl<'a> Judge<'a> {
         Background { agents, shells }
     }
 
-    /// The background work that is shown beside this status: what a process that is gone ran there is not its any more.
+    /// The background work shown beside this status. A session whose process is gone has none.
     fn background_shown(&self, status: Status) -> Background {
         if status.is_over() {
             return Background::default();
@@ -360,8 +360,7 @@ impl<'a> Judge<'a> {
         if status.is_work() { known } else { self.background_as_stated(known) }
     }
 
-    /// When an owner that started after the last event is considered to have abandoned what is open: it never opened
-    /// that.
+    /// When open work counts as abandoned, because the owner started after the last event and so never opened it.
     fn closed_by_new_owner(&mut self) -> Option<Moment> {
         let Owner::Alive { started: Some(started), .. } = *self.owner else { return None };
         let last = self.facts.progress.filter(|last| last.wall < started)?;

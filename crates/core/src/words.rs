@@ -1,5 +1,5 @@
-//! The words for what `core` decides: a reason, a refusal or an offer is a value, and is said here alone. Nothing takes its
-//! words apart again, or compares them: what must be known of one is asked of the value.
+//! The sentences for what `core` decides. A reason, a refusal or an offer is a value, and only this module words it. Code
+//! inspects the value, and never parses or compares the words.
 
 /// Defines an enum together with the words for each of its values, which may name the value's fields.
 macro_rules! said {

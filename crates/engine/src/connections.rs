@@ -1,5 +1,5 @@
-//! Whoever tells more of sessions than their files do, and carries out orders for them: servers, services, bridges to
-//! terminals, the connections that are kept to these, and the sockets of a silent session's process.
+//! The live sources of sessions: servers, services, bridges to terminals, kept connections to these, and the sockets of a silent
+//! session's process. They know more than the session's files, and carry out orders.
 
 mod bridges;
 mod server_probes;
@@ -17,7 +17,7 @@ use super::world::World;
 use pilotlight_agents::control::Bridges;
 use std::path::PathBuf;
 
-/// Whoever tells more of sessions than their files do.
+/// The live sources of all sessions.
 pub(super) struct Connections {
     /// What is being done with sessions, and the connections that are kept to their servers.
     pub(super) tasks: Tasks,

@@ -16,7 +16,7 @@
 //! - This file is the loop: the [`Engine`] and its iteration.
 //! - [`world`] is what every step works on: the settings, the sessions, the time, and what has changed.
 //! - [`disk`] follows what is on disk. It is given the world, and knows nobody else.
-//! - [`connections`] are whoever tells more of sessions, and acts on them. They are given the world and what is on disk.
+//! - [`connections`] talk to servers, bridges and services. They take the world and the disk as arguments.
 //! - [`steps`] are the rest of `impl Engine`: what concerns them all, above all orders, one kind of work per file.
 //! - [`parts`] are the fields of all these. Each owns its state, knows nothing of the engine and is tested alone.
 //! - [`wakeup`], [`view`] and [`changes`] define types that they share.
@@ -139,8 +139,8 @@ impl Engine {
     }
 
     /// Follows a settings file. Must be called before [`run`](Self::run).
-    pub fn follow_settings(&mut self, home: SettingsSource) {
-        self.disk.follow_settings(&self.world, home);
+    pub fn follow_settings(&mut self, source: SettingsSource) {
+        self.disk.follow_settings(&self.world, source);
     }
 
     /// From now on, orders for a session that a command holds are forwarded to that command, which serves it in one of
@@ -194,9 +194,9 @@ impl Engine {
             return;
         }
         let mut flow = self.show_changes(view);
-        let mut homes = WakeupSources::new(signals);
+        let mut sources = WakeupSources::new(signals);
         while flow.is_continue() {
-            let wakeup = self.next_wakeup(&mut homes, view).await;
+            let wakeup = self.next_wakeup(&mut sources, view).await;
             flow = self.handle_wakeup(wakeup, view);
             if flow.is_continue() {
                 flow = self.run_due_work(view);

@@ -1,5 +1,5 @@
-//! The sessions as a command is told of them: those of a running tray, or of an engine that runs until it has its first
-//! complete picture. Both are the same engine, so that a command says what the tray's menu says.
+//! The sessions as a command sees them: those of a running tray, or of an engine that runs until its first complete scan. Both
+//! are the same engine, so a command agrees with the tray's menu.
 
 use crate::disk::Disk;
 use crate::parts::fleet::end_sample;
@@ -116,7 +116,7 @@ impl Engine {
         let _ = self.start_up(&mut signals, &mut view).await;
         let _ = self.show_changes(&mut view);
         let started = self.world.now().awake;
-        let mut homes = WakeupSources::new(signals);
+        let mut sources = WakeupSources::new(signals);
         let complete = async {
             loop {
                 let waited = self.world.now().awake - started;
@@ -125,7 +125,7 @@ impl Engine {
                 }
                 let patience = [LOCKS_SHOW_WITHIN, BRIDGES_CONNECT_WITHIN].into_iter().find(|until| waited <= *until);
                 let until = patience.map_or(COMPLETE_WITHIN, |until| (until - waited + Span(1)).to_std());
-                let Ok(wakeup) = timeout(until, self.next_wakeup(&mut homes, &view)).await else { continue };
+                let Ok(wakeup) = timeout(until, self.next_wakeup(&mut sources, &view)).await else { continue };
                 let _ = self.handle_wakeup(wakeup, &mut view);
                 let _ = self.run_due_work(&mut view);
             }
@@ -174,8 +174,8 @@ impl Engine {
         }
     }
 
-    /// Takes up that somebody asked for the sessions. All that may be open is read again first: what was just written may
-    /// not have been noticed yet.
+    /// Queues a request for the sessions. Reads all sessions that may be open again first, because file events for their last lines
+    /// may still be on the way.
     pub(crate) fn begin_report(&mut self, asker: oneshot::Sender<Observation>) {
         let open = self.world.fleet.sessions().filter(|(_, session)| session.may_be_open());
         let open: Vec<_> = open.map(|(key, _)| key.clone()).collect();

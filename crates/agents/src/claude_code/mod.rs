@@ -1,4 +1,4 @@
-//! All that knows Claude Code. Read only: nothing is written into its home, and its sessions take no orders.
+//! The Claude Code adapter. It only reads: it writes nothing into the home, and sends no orders to sessions.
 //!
 //! - [`profile`]: its home, and what to watch there; `store` lists its sessions.
 //! - `pid_file`: what each of its processes says of itself, and whether that process lives: who runs a session, and what

@@ -11,7 +11,7 @@ use pilotlight_system::process::{self, Reading};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// What it is called.
+/// The agent's display name.
 pub(super) const WORD: &str = "Claude Code";
 /// What it is recognised by. Observed: 2.1.330.
 pub(super) const FINGERPRINT: Fingerprint = Fingerprint {

@@ -41,8 +41,8 @@ const ASKS_AGAIN_AFTER: Span = Span::seconds(300);
 const ENDS_WITHIN: Span = Span::seconds(1);
 /// How late a change of what a process says of itself may be read.
 const SEEN_WITHIN: Span = Span::seconds(2);
-/// A prompt this long after what a process last said of itself was not given to it: whoever is prompted says so with the
-/// prompt, and even between two turns says for a moment that it is idle. Seen: 1.4 s.
+/// A prompt this long after the last update of a process's file went to another process: a prompted process updates its file
+/// with the prompt, and briefly reports idle even between two turns. Seen: 1.4 s.
 const PROMPTED_WITHIN: Span = Span::seconds(5);
 
 /// A session, and what was read of it.
@@ -54,7 +54,7 @@ pub(crate) struct Session {
     log: PathBuf,
     /// The homes that have its log: its own, and those that share it.
     homes: Vec<PathBuf>,
-    /// The file of a process that something else bears out, by the process and its start.
+    /// The process, with its start, whose claim to the session other evidence confirmed.
     shown: Option<(u32, Option<Box<str>>)>,
     tail: Tail,
     sub_agents: SubAgents,
@@ -245,7 +245,7 @@ impl Session {
         if self.shown.is_some() { Held::Verified } else { Held::Unverified }
     }
 
-    /// Whether somebody runs it although no file says so: where that cannot be excluded, nobody is known to have left it.
+    /// Sets the owner to [`Owner::Doubtful`] if a process may run the session although no file names it.
     fn doubt(&mut self, observed: &mut Observed, reading: &Reading<'_>) {
         let now = reading.context.now;
         // Its file is gone, and yet its process has not ended within the time that this takes.
@@ -301,7 +301,7 @@ impl Session {
         Owner::Unknown { pid }
     }
 
-    /// Who may run it, of the processes whose file cannot be read: whoever lived when its log was last written.
+    /// The possible owner among processes with unreadable files: one that was alive when the log was last written.
     fn unnamed_owner(&mut self, now: Moment) -> Owner {
         let Some(touched) = fs::symlink_metadata(&self.log).ok().as_ref().map(modified) else { return Owner::Never };
         let pid = may_run(&self.home, &self.unreadable, now.wall).find(|may| may.since <= touched).map(|may| may.pid);

@@ -1,9 +1,8 @@
 //! Processes that run a session although no file says so: their file was deleted, is in a home that is not followed, or
 //! names another session; and what else shows that a process runs what its file names.
 //!
-//! A file is the only thing that ties a process to its session, and any program of the user can write it. What else ties
-//! them: the command line, the folder that both work in, and that the log is written when the process says that what it
-//! does has changed.
+//! Only a file names a process's session, and any program of the user can write it. Three facts support it: the command line,
+//! the common folder, and a log that changes when the process reports a new state.
 
 use super::pid_file::{self, Life, PidFile};
 use super::running;

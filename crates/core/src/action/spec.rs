@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 /// fields of [`ActionSpec`].
 macro_rules! actions {
     ($($(#[$doc:meta])* $action:ident: $name:literal, $label:literal, $menu_label:expr, $done:literal, $callers:ident,
-        $operation:expr, [$($trait:ident),*];)*) => {
+        $operation:expr, [$($flag:ident),*];)*) => {
         /// Something that can be done with a session.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Action {
@@ -35,7 +35,7 @@ macro_rules! actions {
                         done: $done,
                         callers: Callers::$callers,
                         operation: $operation,
-                        flags: &[$($trait),*],
+                        flags: &[$($flag),*],
                     },)*
                 }
             }

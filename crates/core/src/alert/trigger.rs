@@ -1,7 +1,7 @@
 //! When commands of `[[on-change]]` are run, and what they are told.
 //!
-//! A cause is told by the rules of popups: [`Alerts`] itself decides, with other kinds switched on, and each popup that
-//! it would raise is closed at once. A cause is told once; what still holds is not told again.
+//! Causes follow the rules of popups: a second [`Alerts`], with other kinds switched on, decides, and each popup that it would
+//! raise is closed at once. A command runs once for a cause, however long the cause lasts.
 //!
 //! Every other status is told too, if a command names it, once it has held for as long as popups wait for each other.
 //! Mutes, a pause, quiet hours and a sleep silence it as well, but no cooldown does. And the first status after a cause

@@ -2,7 +2,7 @@
 //!
 //! Text written by a session becomes one bounded line without invisible characters; escaping it is up to whoever
 //! displays it. A popup has Approve, or a question's choices, only if it shows the request or question whole and
-//! unaltered, as one line that can be read at a summary and cannot be mistaken for another.
+//! unaltered, as one line that can be read at a glance and cannot be mistaken for another.
 
 use super::alertable::Alertable;
 use super::cause::Cause;
@@ -19,7 +19,7 @@ use crate::verdict::Status;
 use crate::words::refusal::Refusal;
 use std::fmt::Write;
 
-/// Maximum length of a body's line, in characters. A longer request should not be approved at a summary.
+/// Maximum length of a body's line, in characters. A longer request should not be approved at a glance.
 const LINE_MAX: usize = 240;
 /// Maximum length of a label in a title, in characters, so that what the session does stays visible after it.
 const WHO_MAX: usize = 80;

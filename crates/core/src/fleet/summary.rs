@@ -1,4 +1,4 @@
-//! All sessions at a summary: which of them need the user, their order and marks, and the overall state.
+//! All sessions at a glance: which of them need the user, their order and marks, and the overall state.
 //!
 //! Icon, tooltip, menu, tables and status bars all use this module, so that none of them contradicts another.
 

@@ -20,7 +20,7 @@ pub(crate) fn judge_hooked(told: &HookReport, now: Moment) -> Verdict {
     let silence = now.since(at);
     if said == HookActivity::Idle || silence < WORD {
         let limit = (said != HookActivity::Idle).then_some(at.awake + WORD);
-        let because = Reason::Observations { said, reason: reason.clone() };
+        let because = Reason::ByHook { said, reason: reason.clone() };
         let short_reason = match said {
             HookActivity::Working => ShortReason::Work(plain(&because.to_string(), COMMAND_MAX), at.wall),
             HookActivity::Blocked => ShortReason::of(&because),

@@ -91,7 +91,7 @@ impl<'a> Judge<'a> {
         })
     }
 
-    /// Whether the log, or the authority, knows a tool that is waited with.
+    /// Whether the log or the authority names the tool that waits for the user.
     fn waits_with_tool(&self) -> bool {
         self.reported_state.is_some_and(|reported_state| reported_state.asks.is_some())
             || self.facts.turn.as_ref().is_some_and(|turn| !turn.tools.is_empty())
@@ -122,7 +122,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// The tool that is waited with, and what it works on. Of several, which one is not known.
+    /// The tool that waits for the user, and its subject. Among several open tools, it is unknown which one waits.
     fn tool_waiting(&self, turn: Option<&Turn>) -> (Box<str>, Option<Box<str>>) {
         if let Some(asks) = self.reported_state.and_then(|reported_state| reported_state.asks.as_ref()) {
             return (asks.tool.clone(), asks.text.clone());

@@ -35,7 +35,7 @@ pub enum Phase {
     Works,
 }
 
-/// Whether it takes a remedy, an answer aside.
+/// Whether the menu offers a remedy other than an answer, and until when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Remedy {
     /// It does not.

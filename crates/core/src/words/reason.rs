@@ -64,7 +64,7 @@ said! {
         WorksAsStated { by: Cow<'static, str> } => "{by} says that it works";
         ServerWorks => "its server reports active work";
 
-        Observations { said: HookActivity, reason: Option<Box<str>> } => "{}", by_its_hook(*said, reason.as_deref());
+        ByHook { said: HookActivity, reason: Option<Box<str>> } => "{}", by_its_hook(*said, reason.as_deref());
         NoWord { silence: Span, said: HookActivity, reason: Option<Box<str>> } =>
             "no word for {silence}; before that: {}", by_its_hook(*said, reason.as_deref());
 
@@ -164,7 +164,7 @@ pub struct Situation {
     pub seen: Option<Seen>,
     /// The beginning of its turn was read.
     pub start_known: bool,
-    /// Its server says that it has work: it is busy, or has a question that we cannot see.
+    /// It may be waiting for the user unseen: its server reports work, or its log does not show requests.
     pub may_ask: bool,
 }
 

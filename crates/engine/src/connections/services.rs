@@ -12,7 +12,7 @@ use pilotlight_core::time::{Span, Time};
 use pilotlight_core::verdict::Answer;
 use pilotlight_system::log::{self, private};
 
-/// How long after the end of a connection another one is made, if a session world.changes.
+/// Minimum delay before reconnecting to a service. A change in one of its sessions triggers the reconnect.
 const AGAIN_AFTER: Span = Span::seconds(10);
 
 impl Connections {

@@ -9,7 +9,7 @@
 //! environment of what they start. The mark remains when a process has left its parent (`setsid -f`, `nohup ... &` after
 //! the shell's end) and has no such ancestor any more. This stops an agent that does what agents usually do. What shows
 //! neither sign, and would answer for the user, is judged by its [`origin`](super::origin). No rule stops a program that
-//! sets out to deceive: within one user's report, nothing can.
+//! sets out to deceive: within one user account, nothing can.
 
 use pilotlight_agents::callers::{CallingAgent, agent_above};
 use pilotlight_core::action::{Callers, Operation};

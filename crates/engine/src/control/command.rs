@@ -127,7 +127,7 @@ impl PendingOrder {
         self.caller != std::process::id()
     }
 
-    /// Whether the user clicked for it, as far as whoever shows the menu is the user's; or a tray has judged who gave it.
+    /// Whether the user clicked for it, assuming that the panel is the user's; or a tray has already checked its caller.
     pub(crate) fn is_click(&self) -> bool {
         self.is_from_tray || !self.is_by_other() && !self.lapses
     }
@@ -166,7 +166,7 @@ impl PendingOrder {
         self.cancel_state.begun.store(true, Ordering::SeqCst);
     }
 
-    /// Its stand, which outlives it.
+    /// Its cancel state, which outlives the order.
     pub(super) fn cancel_state(&self) -> Arc<CancelState> {
         Arc::clone(&self.cancel_state)
     }

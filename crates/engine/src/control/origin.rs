@@ -35,7 +35,7 @@ pub(crate) const fn answers_for_user(operation: &Operation) -> bool {
 /// When the process started that runs a session now, and when the session was created.
 #[cfg(target_os = "linux")]
 struct Ages {
-    /// What is older is not of a tool of the process that runs the session now.
+    /// No tool of the session's current process started anything older than this.
     since: Time,
     /// What is older is of no tool of the session, also before it was resumed.
     first: Time,
@@ -70,8 +70,8 @@ impl Runner {
     }
 }
 
-/// Whether a process is older than whatever tools of the sessions that these run can have started. One whose start cannot be
-/// read counts as the older one.
+/// Whether a process is too old to have been started by a tool of these runners' sessions. If a start time cannot be read, the
+/// answer is no.
 #[cfg(target_os = "linux")]
 pub fn is_older(pid: u32, runners: &[Runner]) -> bool {
     use pilotlight_system::process::lineage;

@@ -138,7 +138,7 @@ impl Disk {
         }
     }
 
-    /// Does so once the paths of all homes are watched.
+    /// Lists these homes. The caller has watched the paths of all homes.
     fn list_homes(&mut self, world: &World, homes: &[HomeId]) {
         let mut is_any_absent = false;
         for home in homes.iter().filter(|home| self.homes.is_followed(**home)).copied().collect::<Vec<_>>() {

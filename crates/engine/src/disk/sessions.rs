@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 const PARTIAL_READ_LIMIT: Duration = Duration::from_millis(500);
 /// How long an order waits for the end of its session's log.
 const READ_PATIENCE: Duration = Duration::from_millis(200);
-/// How often new folders of a session are looked for at once. Whoever makes them faster is looked at with the next event.
+/// Maximum rounds of looking for new folders of a session in one read. The next event covers any later ones.
 const ROUNDS_MAX: usize = 16;
 
 impl Disk {

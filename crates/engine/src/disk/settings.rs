@@ -12,8 +12,8 @@ use std::collections::HashSet;
 
 impl Disk {
     /// Follows a settings file.
-    pub(crate) fn follow_settings(&mut self, world: &World, home: SettingsSource) {
-        let file = self.settings_file.insert(SettingsFile::new(home, &world.config));
+    pub(crate) fn follow_settings(&mut self, world: &World, source: SettingsSource) {
+        let file = self.settings_file.insert(SettingsFile::new(source, &world.config));
         let homes = file.homes(&world.config);
         self.await_homes(homes);
     }

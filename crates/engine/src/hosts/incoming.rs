@@ -99,13 +99,13 @@ impl<R: AsyncRead + Unpin> Incoming<R> {
         said.map_err(|_| Unheard::Nonsense("it says what is not understood here".into()))
     }
 
-    /// Whoever is told was busy for as long with what this host has said.
+    /// Withholds budget for the time that the receiver spent on this host's lines.
     pub(super) fn withhold(&mut self, time: Duration) {
         self.limiter.withhold(time);
     }
 
-    /// Until when more is to be gathered before it is passed on, if the host has much to say: whoever is told does the same
-    /// for many lines as for one. Before that, what is said is passed on at once.
+    /// Until when to gather lines into one batch, if the host sends many: the receiver handles a batch at the cost of one line.
+    /// `None`: pass each line on at once.
     pub(super) fn gathers_until(&self) -> Option<Instant> {
         let is_busy = self.lines >= GATHERED_FROM;
         (is_busy || memchr::memchr(b'\n', self.from.buffer()).is_some()).then_some(self.until)

@@ -34,7 +34,7 @@ const LAST_WORDS_WITHIN: Duration = Duration::from_millis(200);
 const RETRIES: [u64; 6] = [1, 2, 5, 15, 60, 300];
 /// A connection that lasted as long begins the list again.
 const LASTED: Duration = Duration::from_secs(30);
-/// Where in the list a host begins that floods, however long it was connected: long enough that its user is told.
+/// Where in [`RETRIES`] a host that flooded starts: late enough for the user to see the reason.
 const FLOODED: usize = 3;
 /// Maximum number of lines that are passed on at a time.
 const BATCH: usize = 1000;
@@ -56,7 +56,7 @@ pub enum HostEventKind {
     },
 }
 
-/// HostEvent of a host.
+/// A batch of events from one host.
 #[derive(Debug)]
 pub struct HostEvent {
     pub host: Arc<str>,

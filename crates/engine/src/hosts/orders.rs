@@ -78,8 +78,8 @@ impl Orders {
     }
 }
 
-/// The same with words that are safe to show, and that say which machine they speak of where something went wrong. A request
-/// and a question are shown by whoever made sure of that.
+/// Sanitizes the words of a report, and names the machine in those about a failure. Requests and questions pass unchanged; the
+/// code that shows them sanitizes them.
 fn made_safe(report: Report, host: &str) -> Report {
     let safe = |words: String| String::from(plain(&words, WORDS_MAX));
     let there = |words: String| format!("on {host}: {}", safe(words));

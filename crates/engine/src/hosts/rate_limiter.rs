@@ -1,10 +1,10 @@
-//! How much a host may say in the long run. Whoever says more is read more slowly, and is left if it goes on.
+//! Limits what a host may send in the long run. A host that sends more is read more slowly, and dropped if it goes on.
 
 use crate::control::pipe::lines::{PAST_MAX, SHOWN_MAX};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// What is counted: each line, and of a long one each of so many bytes. What is told of a session takes one.
+/// The unit of the budget, in bytes: a line costs one piece for each started 4 KB. A session's report costs one.
 const PIECE: usize = 4 << 10;
 /// How many pieces may come at once. Of a machine, [`SHOWN_MAX`] sessions are shown, and [`PAST_MAX`] more are told of to
 /// whoever chooses among all: twice that.

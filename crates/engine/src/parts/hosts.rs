@@ -37,11 +37,11 @@ pub(crate) struct Host {
     link: Link,
     /// How far its wall clock is behind ours.
     pub(crate) behind: Span,
-    /// By which it is known again under another name.
+    /// Identifies the machine even under another name.
     pub(crate) machine: Option<Box<str>>,
     /// The sessions that it told of since it was connected.
     pub(crate) told: HashSet<Box<str>>,
-    /// What it says makes sense, as far as it was said.
+    /// It sent an unusable report, and the log already says so.
     pub(crate) said_nonsense: bool,
     is_connected: bool,
     /// When it was last heard of, by the awake clock.
@@ -101,8 +101,8 @@ impl Default for Hosts {
 }
 
 impl Hosts {
-    /// From now on, those are connected to that the settings name, and of them only those of these names, if any are given.
-    /// `agents`: whose sessions are shown; none: those of all.
+    /// Connects to the machines in the settings from now on. If `only` has names, connects to just those. `agents` limits the
+    /// sessions shown to these agents; empty means all.
     pub(crate) fn want(&mut self, only: Vec<String>, agents: Vec<Box<str>>, purpose: Purpose) {
         (self.wanted, self.agents, self.purpose) = (Some(only), agents, purpose);
     }
@@ -176,8 +176,8 @@ impl Hosts {
     }
 
     /// The machine that news is of, if it is still of this connection.
-    pub(crate) fn of_news(&mut self, news: &HostEvent) -> Option<&mut Host> {
-        self.hosts.get_mut(&news.host).filter(|host| host.generation == news.generation)
+    pub(crate) fn of_event(&mut self, event: &HostEvent) -> Option<&mut Host> {
+        self.hosts.get_mut(&event.host).filter(|host| host.generation == event.generation)
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<&Host> {
@@ -210,7 +210,7 @@ impl Hosts {
         self.hosts.is_empty()
     }
 
-    /// Has the machine of this name answer whoever wants to know what came of trying it again.
+    /// Registers a caller that waits for the result of trying this machine again.
     pub(crate) fn await_answer(&mut self, name: &str, reply: Answer) {
         if self.hosts.contains_key(name) {
             self.awaited.push((name.into(), reply));
@@ -336,8 +336,8 @@ mod tests {
             hosts.want(Vec::new(), Vec::new(), Purpose::Watch);
             hosts.follow(&[config::Host { name: "devbox".into(), reach: Reach::Command(vec!["false".into()]) }]);
             let lost = async |hosts: &mut Hosts| {
-                let news = hosts.next_news().await.unwrap();
-                hosts.of_news(&news).unwrap().lose("gone", None, Moment::default());
+                let event = hosts.next_news().await.unwrap();
+                hosts.of_event(&event).unwrap().lose("gone", None, Moment::default());
             };
             hosts.wake(Span::hours(1));
             for _ in 0..3 {

@@ -1,4 +1,4 @@
-//! Whoever on another machine is told of our sessions as they change.
+//! The outboxes through which this machine reports its sessions to others.
 
 use super::fleet::Fleet;
 use crate::control::pipe::outbox::Outbox;
@@ -7,7 +7,7 @@ use pilotlight_core::time::{Moment, Span, Time};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 
-/// At most this often it is told that something was heard of a session which did not change otherwise.
+/// Minimum interval between reports of mere activity in otherwise unchanged sessions.
 const HEARD_INTERVAL: Span = Span::seconds(5);
 
 /// All that are told.
@@ -29,7 +29,7 @@ impl Outboxes {
             outbox.put(key, entry.report(now));
             self.heard.insert(key.clone(), entry.last_progress.get());
         }
-        outbox.is_complete();
+        outbox.mark_complete();
         self.boxes.push(Arc::downgrade(outbox));
     }
 

@@ -14,7 +14,7 @@ use pilotlight_core::action::{ActionFlag, offer};
 use pilotlight_core::order::{Operation, Outcome, Report};
 use pilotlight_core::remote::{self, Clocks, SessionReport};
 use pilotlight_core::session::Key;
-use pilotlight_core::session::remote::Host as FarHost;
+use pilotlight_core::session::remote::Host as RemoteHost;
 use pilotlight_core::text::is_uuid;
 use pilotlight_core::time::Span;
 use pilotlight_system::clock::slept;
@@ -50,7 +50,7 @@ impl Machines<'_> {
     fn forget_sessions_of(&mut self, host: &str) {
         let keys: Vec<_> = self.world.fleet.keys_at(host).cloned().collect();
         for key in keys {
-            self.world.fleet.remove_far(&key);
+            self.world.fleet.remove_remote(&key);
             self.world.changes.removed.push(key);
         }
     }
@@ -69,10 +69,10 @@ impl Machines<'_> {
     }
 
     /// Takes up what a machine tells.
-    pub(super) fn take_news(&mut self, mut news: HostEvent) {
+    pub(super) fn take_host_event(&mut self, mut event: HostEvent) {
         let now = self.world.now();
-        for said in std::mem::take(&mut news.said) {
-            let Some(host) = self.hosts.of_news(&news) else { return };
+        for said in std::mem::take(&mut event.said) {
+            let Some(host) = self.hosts.of_event(&event) else { return };
             host.heard(now.awake);
             match said {
                 HostEventKind::Hello(hello) => {
@@ -82,30 +82,30 @@ impl Machines<'_> {
                 }
                 HostEventKind::Line(line) => {
                     let is_answer = matches!(line, FromHost::Ready | FromHost::Pong(_));
-                    self.take_line(&news, line);
+                    self.take_line(&event, line);
                     if is_answer {
-                        self.answer_awaited(&news.host);
+                        self.answer_awaited(&event.host);
                     }
                 }
                 HostEventKind::Lost { why, again_in } => {
                     let again = again_in.map(|again_in| now.wall + Span::of(again_in));
                     host.lose(&why, again, now);
                     self.show_lost();
-                    self.answer_awaited(&news.host);
+                    self.answer_awaited(&event.host);
                 }
             }
         }
     }
 
-    fn take_line(&mut self, news: &HostEvent, line: FromHost) {
+    fn take_line(&mut self, event: &HostEvent, line: FromHost) {
         let now = self.world.now();
-        let Some(host) = self.hosts.of_news(news) else { return };
+        let Some(host) = self.hosts.of_event(event) else { return };
         match line {
-            FromHost::Session(report) => self.take_account(news, *report),
+            FromHost::Session(report) => self.take_report(event, *report),
             FromHost::Gone(id) => {
                 host.told.remove(&id);
                 let key = host.key(&id);
-                if self.world.fleet.remove_far(&key) {
+                if self.world.fleet.remove_remote(&key) {
                     self.world.changes.removed.push(key);
                 }
             }
@@ -113,15 +113,15 @@ impl Machines<'_> {
                 let clocks = host.clocks(now);
                 let heard: Vec<_> = heard.iter().map(|(id, at)| (host.key(id), clocks.here(*at))).collect();
                 for (key, at) in heard {
-                    self.world.changes.ended_lull |= self.world.fleet.hear_far(&key, at);
+                    self.world.changes.ended_lull |= self.world.fleet.note_remote_activity(&key, at);
                 }
             }
             FromHost::Ready => {
                 host.ready();
                 let told = &host.told;
-                let stale = self.world.fleet.keys_at(&news.host).filter(|key| !told.contains(&*key.id));
+                let stale = self.world.fleet.keys_at(&event.host).filter(|key| !told.contains(&*key.id));
                 for key in stale.cloned().collect::<Vec<_>>() {
-                    self.world.fleet.remove_far(&key);
+                    self.world.fleet.remove_remote(&key);
                     self.world.changes.removed.push(key);
                 }
                 self.show_troubles();
@@ -133,27 +133,27 @@ impl Machines<'_> {
     }
 
     /// Takes up what a machine tells of a session.
-    fn take_account(&mut self, news: &HostEvent, report: SessionReport) {
+    fn take_report(&mut self, event: &HostEvent, report: SessionReport) {
         let now = self.world.now();
-        let Some(host) = self.hosts.of_news(news) else { return };
+        let Some(host) = self.hosts.of_event(event) else { return };
         // Counted by what is held: a machine may break off before it has told of all, again and again.
         let is_new = self.world.fleet.shown_as(&host.key(report.id())).is_none();
-        if is_new && self.world.fleet.keys_at(&news.host).nth(SHOWN_MAX - 1).is_some() {
+        if is_new && self.world.fleet.keys_at(&event.host).nth(SHOWN_MAX - 1).is_some() {
             return;
         }
         let (clocks, name) = (host.clocks(now), host.config.name.as_str().into());
-        let far_host = FarHost { name, has_terminal: command::has_terminal(&host.config) };
-        match remote::read(&far_host, report.clone(), &clocks, agent_named) {
+        let remote_host = RemoteHost { name, has_terminal: command::has_terminal(&host.config) };
+        match remote::read(&remote_host, report.clone(), &clocks, agent_named) {
             Ok(session) => {
                 host.told.insert(report.id().into());
                 let key = host.key(report.id());
                 let is_wanted = self.hosts.is_wanted_agent(&session.observed.agent);
-                if is_wanted && self.world.fleet.put_far(&key, session, report, &clocks) {
+                if is_wanted && self.world.fleet.put_remote(&key, session, report, &clocks) {
                     self.world.changes.updated.push(key);
                 }
             }
             Err(what) if !std::mem::replace(&mut host.said_nonsense, true) => {
-                log::info!(tag = "host", host = private(&news.host), "of what it tells, {}", what);
+                log::info!(tag = "host", host = private(&event.host), "of what it tells, {}", what);
             }
             Err(_) => {}
         }
@@ -180,8 +180,8 @@ impl Machines<'_> {
         let now = self.world.now();
         self.hosts.show_due(now.awake);
         for trouble in self.hosts.troubles() {
-            let (news, differs) = self.world.fleet.set_unreached(&trouble.host, &trouble.unreached(now.wall), now);
-            self.world.changes.updated.extend(news);
+            let (event, differs) = self.world.fleet.set_unreached(&trouble.host, &trouble.unreached(now.wall), now);
+            self.world.changes.updated.extend(event);
             self.world.changes.redraw |= differs;
         }
         self.show_troubles();
@@ -218,7 +218,7 @@ impl Machines<'_> {
             HostReport {
                 host: (**name).into(),
                 behind: host.behind,
-                sessions: self.world.fleet.accounts_at(name, &clocks).collect(),
+                sessions: self.world.fleet.reports_at(name, &clocks).collect(),
                 trouble: host.trouble().or_else(|| host.is_awaited().then_some(AWAITED)).map(Into::into),
                 since: host.lost().map(|(since, _)| since),
                 again: host.lost().and_then(|(_, again)| again),

@@ -135,7 +135,7 @@ impl Engine {
         if let Some(host) = pending.order.host.clone() {
             return self.machines().hand_on(&host, pending);
         }
-        if let Err(why) = self.check_giver(&pending) {
+        if let Err(why) = self.check_caller(&pending) {
             return refuse(&pending, &why);
         }
         self.run_or_postpone(pending, OrderDeadline::Full);
@@ -143,7 +143,7 @@ impl Engine {
 
     /// Checks that an order which answers for the user can be told to be the user's. If a command's cannot, and it
     /// would approve, the user is asked about that in the session's row and popup.
-    fn check_giver(&mut self, pending: &PendingOrder) -> Result<(), String> {
+    fn check_caller(&mut self, pending: &PendingOrder) -> Result<(), String> {
         let operation = &pending.order.operation;
         if !origin::answers_for_user(operation) || pending.is_in_window || pending.is_abandoned() {
             return Ok(());

@@ -58,7 +58,7 @@ impl Engine {
             Wakeup::Signal(signal) => return self.handle_signal(signal, view),
             Wakeup::Task(message) => self.handle_task_message(message),
             Wakeup::Bridge(news) => self.connections.take_bridge_news(&mut self.world, &news),
-            Wakeup::HostEvent(news) => self.machines().take_news(news),
+            Wakeup::HostEvent(news) => self.machines().take_host_event(news),
             Wakeup::FileSystem => {}
             Wakeup::Disk(hints) => self.disk.handle_file_events(&mut self.world, hints),
             Wakeup::Command(Command::Quit) => return ControlFlow::Break(()),

@@ -9,7 +9,7 @@ use pilotlight_core::session::remote::Host;
 use pilotlight_engine::Trouble;
 
 /// Adds a session of devbox that asks to run this.
-fn add_far(world: &mut World, command: &str) -> Key {
+fn add_remote(world: &mut World, command: &str) -> Key {
     let mut there = World::new();
     there.add("api", Status::Working);
     there.ask("api", 7, command);
@@ -28,7 +28,7 @@ fn add_far(world: &mut World, command: &str) -> Key {
 fn case_418_a_session_of_another_machine_is_answered_there_and_nothing_of_it_is_opened_here() {
     let mut world = World::new();
     world.add("api", Status::Idle);
-    let key = add_far(&mut world, "rm -rf build");
+    let key = add_remote(&mut world, "rm -rf build");
     let view = world.update().unwrap();
     assert!(world.entries().contains(&"⚑ x @devbox — rm -rf build".to_owned()), "{:?}", world.entries());
     let effect = |kind| view.effect_of(&ItemId::of(&key, kind)).cloned();
@@ -43,7 +43,7 @@ fn case_418_a_session_of_another_machine_is_answered_there_and_nothing_of_it_is_
     // One with the same id here is not meant by it.
     assert_eq!(world.effect("api", Kind::Approve(call)), None);
     let mut world = World::new();
-    let key = add_far(&mut world, &"long ".repeat(100));
+    let key = add_remote(&mut world, &"long ".repeat(100));
     let view = world.update().unwrap();
     let review = view.effect_of(&ItemId::of(&key, Kind::Details(call))).cloned();
     let request = "request-7".into();

@@ -27,7 +27,7 @@ pub(super) struct Found<'a> {
     pub(super) line: &'a [ProcessInfo],
     /// What is older is not of a tool of the process that runs the session now.
     pub(super) since: Time,
-    /// What is older is of no tool of the session, also before it was resumed.
+    /// No tool of the session, even before it was resumed, started anything older than this.
     pub(super) first: Time,
     /// Its control group.
     pub(super) group: Option<&'a str>,

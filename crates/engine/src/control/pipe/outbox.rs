@@ -47,7 +47,7 @@ impl Outbox {
     }
 
     /// Tells that every session was told.
-    pub(crate) fn is_complete(&self) {
+    pub(crate) fn mark_complete(&self) {
         self.unsent().is_ready = true;
         self.has_changed.notify_one();
     }
@@ -96,7 +96,7 @@ mod tests {
         }
         outbox.put(&key("b"), report("b", "main"));
         outbox.remove(&key("b"));
-        outbox.is_complete();
+        outbox.mark_complete();
         let told: Vec<_> = outbox.take().iter().map(|message| serde_json::to_string(message).unwrap()).collect();
         assert_eq!(told.len(), 4, "{told:?}");
         assert_eq!(told[0], r#"{"gone":"b"}"#);

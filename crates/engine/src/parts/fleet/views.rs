@@ -56,7 +56,7 @@ impl Fleet {
     }
 
     /// Takes up what a host tells of a session. Returns whether its row differs.
-    pub(crate) fn put_far(&mut self, key: &Key, session: Session, report: SessionReport, clocks: &Clocks) -> bool {
+    pub(crate) fn put_remote(&mut self, key: &Key, session: Session, report: SessionReport, clocks: &Clocks) -> bool {
         let plain_row = session.row(clocks.now, &self.limits).0;
         let mut row = plain_row.clone();
         let before = self.remote.entries.get(key);
@@ -78,7 +78,7 @@ impl Fleet {
     }
 
     /// Removes a session of another machine. Returns whether it was there.
-    pub(crate) fn remove_far(&mut self, key: &Key) -> bool {
+    pub(crate) fn remove_remote(&mut self, key: &Key) -> bool {
         let was_there = self.remote.entries.remove(key).is_some();
         self.names_stale |= was_there;
         was_there
@@ -86,7 +86,7 @@ impl Fleet {
 
     /// Notes when something was last heard of a session of another machine. Returns whether a silence is over that its row
     /// told of.
-    pub(crate) fn hear_far(&mut self, key: &Key, at: Time) -> bool {
+    pub(crate) fn note_remote_activity(&mut self, key: &Key, at: Time) -> bool {
         let Some(entry) = self.remote.entries.get_mut(key) else { return false };
         let before = entry.row.last();
         if at <= before {
@@ -104,7 +104,7 @@ impl Fleet {
     }
 
     /// The sessions of a host, as it told them.
-    pub(crate) fn accounts_at<'a>(
+    pub(crate) fn reports_at<'a>(
         &'a self,
         host: &'a str,
         clocks: &'a Clocks,

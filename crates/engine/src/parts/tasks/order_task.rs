@@ -39,7 +39,7 @@ pub(crate) struct OrderTask {
     pub(crate) pending: PendingOrder,
     pub(crate) messages: mpsc::UnboundedSender<TaskMessage>,
     pub(crate) context: ActionContext,
-    /// Keeps up to date what the site sees of the session.
+    /// Keeps up to date what the task sees of the session.
     pub(crate) log_view: watch::Sender<LogView>,
     pub(crate) status: Status,
     pub(crate) reach: Reach,
@@ -113,7 +113,7 @@ impl OrderTask {
         self.operation().action()
     }
 
-    /// The servers that it connections.
+    /// The servers that this task contacts.
     pub(crate) fn contacted(&self) -> Vec<Place> {
         let servers = self.reach.servers.as_ref().filter(|_| self.action().is(ActionFlag::AsksServer));
         servers.map_or_else(Vec::new, |servers| servers.places())

@@ -133,7 +133,7 @@ impl Engine {
 
     /// Until when, by the awake clock, a recovery waits for what a silent session's server says: it stops a turn only if
     /// that is not known to work or to wait. This does not depend on whether a tray, or the settings, ask by themselves:
-    /// the order connections that server anyway.
+    /// the order contacts that server anyway.
     pub(super) fn probe_deadline(&mut self, key: &Key, action: Action) -> Option<Time> {
         let entry = self.world.fleet.get(key).filter(|_| action.is(ActionFlag::Counted))?;
         let session = entry.session();

@@ -111,8 +111,7 @@ impl Engine {
         }
     }
 
-    /// Whether a task may send what it is about to send: whoever gave the order is still there, and the turn that it
-    /// was for is still the last.
+    /// Whether a task may send now: the order's sender is still there, and the order's turn is still the last.
     pub(crate) fn may_send(&mut self, task: TaskId) -> Result<(), String> {
         let Some(task) = self.connections.tasks.get(task).cloned() else {
             return Err("it was cancelled; nothing was sent".into());
