@@ -145,10 +145,14 @@ impl Machines<'_> {
         let remote_host = RemoteHost { name, has_terminal: command::has_terminal(&host.config) };
         match remote::read(&remote_host, report.clone(), &clocks, agent_named) {
             Ok(session) => {
-                host.told.insert(report.id().into());
                 let key = host.key(report.id());
-                let is_wanted = self.hosts.is_wanted_agent(&session.observed.agent);
-                if is_wanted && self.world.fleet.put_remote(&key, session, report, &clocks) {
+                // Only what is held counts as told: the limit above bounds both.
+                if !self.hosts.is_wanted_agent(&session.observed.agent) {
+                    return;
+                }
+                let Some(host) = self.hosts.of_event(event) else { return };
+                host.told.insert(report.id().into());
+                if self.world.fleet.put_remote(&key, session, report, &clocks) {
                     self.world.changes.updated.push(key);
                 }
             }
