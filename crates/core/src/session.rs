@@ -1,11 +1,9 @@
 //! What was observed of one session: its log, its folder, its owner, its server, and our own relation to it.
 
 mod control;
-pub(crate) mod no_answer;
 pub mod remote;
 
 pub use control::{Bridge, BridgeSetup, Control, ServerState};
-pub use no_answer::NoAnswer;
 
 use self::remote::Remote;
 use super::action::spec::Action;
@@ -16,6 +14,7 @@ use super::limits::Limits;
 use super::owner::{Held, Owner};
 use super::reported_state::ReportedState;
 use super::stream_probe::ProbeResult;
+use super::time::Moment;
 use super::time::{Span, Time};
 use super::verdict::{Answer, Liveness};
 use serde::{Deserialize, Serialize};
@@ -317,6 +316,17 @@ impl Session {
     pub fn cwd(&self) -> Option<&str> {
         self.observed.about.cwd.as_deref().or(self.observed.facts.cwd.as_deref())
     }
+}
+
+/// A file system that does not answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NoAnswer {
+    /// What it is, in a word for the user.
+    pub file_system: Cow<'static, str>,
+    /// When it was first asked in vain.
+    pub since: Moment,
+    /// It could not even be asked: all of them are asked in turn, and one before it does not answer.
+    pub is_behind: bool,
 }
 
 #[cfg(test)]

@@ -41,7 +41,7 @@ use super::parts::file_systems::FileSystems;
 use super::parts::history::History;
 use super::parts::homes::Homes;
 use super::parts::owners::Owners;
-use super::parts::polled_sessions::PolledSessions;
+use super::parts::polled::PolledSessions;
 use super::parts::process_scans::ProcessScans;
 use super::parts::resumes::RecentResumes;
 use super::parts::settings_file::SettingsFile;

@@ -34,7 +34,6 @@
 // What tests write is their own.
 #![cfg_attr(test, allow(clippy::disallowed_methods))]
 
-mod changes;
 pub mod config;
 mod connections;
 pub mod control;
@@ -52,13 +51,13 @@ mod view;
 mod wakeup;
 mod world;
 
-use changes::Changes;
 pub use parts::fleet::{Entry, Fleet, LastProgress, Shown};
 pub use parts::fleet::{Trouble, Twin, unreached};
 pub use parts::probe::{apply_probe, due_probe};
 pub use parts::settings_file::SettingsSource;
 use pilotlight_system::log;
 pub use view::{Settings, View};
+use world::Changes;
 
 use crate::config::Config;
 use crate::control::Command;

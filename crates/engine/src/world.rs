@@ -1,6 +1,5 @@
 //! What every step works on.
 
-use super::changes::Changes;
 use super::parts::fleet::Fleet;
 use crate::config::Config;
 use pilotlight_core::action::Control;
@@ -61,4 +60,19 @@ impl World {
     pub(super) fn count_shared_owners(&mut self) {
         self.fleet.count_shared_owners(self.clock.now(), &mut self.changes.updated);
     }
+}
+
+/// What changed in one iteration of the loop.
+#[derive(Default)]
+pub(crate) struct Changes {
+    /// Sessions whose row may differ.
+    pub(crate) updated: Vec<Key>,
+    /// Sessions that were judged.
+    pub(crate) judged: Vec<Key>,
+    /// Sessions that are gone.
+    pub(crate) removed: Vec<Key>,
+    /// The view must be called even if no row differs.
+    pub(crate) redraw: bool,
+    /// A session at work went on after it had been silent for so long that its row says so.
+    pub(crate) ended_lull: bool,
 }

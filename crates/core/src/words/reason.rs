@@ -6,7 +6,7 @@ use crate::agent::Agent;
 use crate::hook_report::HookActivity;
 use crate::owner::{Doubt, UNHELD, doubtful};
 use crate::question::Question;
-use crate::session::no_answer::NoAnswer;
+use crate::session::NoAnswer;
 use crate::session::remote::Unreached;
 use crate::short_reason::ShortReason;
 use crate::text::{COMMAND_MAX, counted, plain, size};

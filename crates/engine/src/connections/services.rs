@@ -77,9 +77,9 @@ impl Connections {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::changes::Changes;
     use crate::config::Config;
     use crate::last_seen::Seen;
+    use crate::world::Changes;
     use pilotlight_agents::home::Home;
     use serde_json::json;
     use std::fs;

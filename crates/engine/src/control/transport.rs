@@ -1,6 +1,5 @@
 //! The control socket as the system provides it: a Unix socket, or a named pipe on Windows.
 
-mod probe_result;
 #[cfg(unix)]
 mod unix;
 #[cfg(windows)]
@@ -11,8 +10,18 @@ use unix as system;
 #[cfg(windows)]
 use windows as system;
 
-pub use probe_result::Probe;
 pub use system::probe;
 pub(super) use system::{
     ClientStream, Listener, ServerStream, SocketFile, bind, connect, display_path, is_scarce, server_of,
 };
+
+/// Whether a tray serves the socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Probe {
+    /// There is no socket.
+    Absent,
+    /// A tray that was killed left its socket behind. Never on Windows: a pipe disappears with its last handle.
+    Stale,
+    /// A tray serves it, or hangs.
+    Served,
+}

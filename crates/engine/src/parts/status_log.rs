@@ -1,7 +1,7 @@
 //! Logs each change of a status with its reason by name, so nothing that a session wrote.
 
 use super::fleet::Fleet;
-use crate::changes::Changes;
+use crate::world::Changes;
 use pilotlight_core::session::Key;
 use pilotlight_core::text::is_uuid;
 use pilotlight_core::verdict::Status;

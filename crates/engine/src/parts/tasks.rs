@@ -6,27 +6,29 @@
 //! Connections that must stay are kept here. A connection has a generation, so that messages of one that has been
 //! replaced can be dropped.
 
-pub(crate) mod message;
 mod order_task;
 
-pub(crate) use message::{TaskId, TaskMessage};
 pub(crate) use order_task::{Continuation, NewOwner, OrderResult, OrderTask};
 
 use super::fleet::Fleet;
 use super::resumes::Resumer;
 use crate::ledger::Section;
-use pilotlight_agents::channel::Connection;
+use crate::parts::probe::ProbedSession;
+use crate::parts::stream_probes::ProbeId;
 use pilotlight_agents::channel::action_context::{LogView, LoggedRequest, Permit, Reports};
 use pilotlight_agents::channel::connection_event::ConnectionEvent;
 use pilotlight_agents::channel::fault::Place;
 use pilotlight_agents::channel::warnings::ServerWarnings;
+use pilotlight_agents::channel::{Connection, ServiceReport};
 use pilotlight_agents::home::Resume;
 use pilotlight_core::action::{Action, ActionFlag, ServerState};
 use pilotlight_core::attempts::Attempts;
 use pilotlight_core::fleet::Session;
 use pilotlight_core::form::FormAnswer;
+
 use pilotlight_core::order::{Operation, Outcome, Reply, Report, Step};
 use pilotlight_core::session::{HomeId, Key};
+use pilotlight_core::stream_probe::Word;
 use pilotlight_core::time::Time;
 use pilotlight_core::turn::Ending;
 use pilotlight_core::verdict::Status;
@@ -34,6 +36,7 @@ use pilotlight_system::log::{self, private};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::oneshot;
 use tokio::sync::{mpsc, watch};
 use tokio::task::AbortHandle;
 
@@ -359,4 +362,27 @@ pub(crate) fn log_view_of(session: &Session, status: Status) -> LogView {
         aborted,
         silent: status == Status::Stuck,
     }
+}
+
+/// Identifies a task, and the connection that it may leave behind. Never reused.
+pub(crate) type TaskId = u64;
+
+/// A message from a task or a kept connection to the loop.
+pub(crate) enum TaskMessage {
+    /// What it does, or shows.
+    Report(TaskId, Report),
+    /// Something is about to be sent: asks for permission.
+    MaySend(TaskId, oneshot::Sender<Result<(), String>>),
+    /// The session's model is answering.
+    Receives(TaskId),
+    /// It is over.
+    End(TaskId, OrderResult),
+    /// An event of a kept connection, or of one that may be kept.
+    Connection(ConnectionEvent),
+    /// What servers report about silent sessions.
+    Probed(Vec<ProbedSession>),
+    /// What the service of a home's sessions reports of one of them.
+    ServiceReports(HomeId, ServiceReport),
+    /// What a session's server or bridge says about its answer.
+    StreamProbed(Key, ProbeId, Option<Word>),
 }

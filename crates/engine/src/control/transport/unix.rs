@@ -3,7 +3,7 @@
 //! It is created under another name, restricted to its user, and then renamed. So it is never accessible to others
 //! under its own name, and there is no moment between a dead tray's socket and the new one without a socket.
 
-use super::probe_result::Probe;
+use super::Probe;
 use pilotlight_system::descriptors;
 use pilotlight_system::identity::Identity;
 use pilotlight_system::log::{self, private};

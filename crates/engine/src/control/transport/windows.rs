@@ -6,7 +6,7 @@
 //! rejected.
 #![allow(unsafe_code)]
 
-use super::probe_result::Probe;
+use super::Probe;
 use pilotlight_system::runtime::Runtime;
 use std::io;
 use std::os::windows::io::AsRawHandle;

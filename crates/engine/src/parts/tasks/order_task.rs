@@ -4,7 +4,7 @@ mod let_answer;
 mod process;
 mod reconnect;
 
-use super::message::{TaskId, TaskMessage};
+use super::{TaskId, TaskMessage};
 use crate::config::Actions;
 use crate::control::PendingOrder;
 use crate::ledger::LockGuard;

@@ -2,7 +2,7 @@
 
 use super::{Continuation, Done, FollowUp, OrderResult, OrderTask, done, on_thread};
 use crate::config::Permissions;
-use crate::parts::tasks::message::TaskMessage;
+use crate::parts::tasks::TaskMessage;
 use pilotlight_agents::channel::action_context::RECEIVES;
 use pilotlight_agents::channel::failure::{Failure, FailureKind};
 use pilotlight_agents::channel::order::{Policy, Prompt, SilentTurn};
