@@ -7,7 +7,7 @@
 use super::daemon;
 use crate::channel::failure::Failure;
 #[cfg(not(unix))]
-use crate::channel::{Channel, Service, ServiceReport, context::ActionContext, request::Request};
+use crate::channel::{Channel, Service, ServiceReport, action_context::ActionContext, request::Request};
 #[cfg(not(unix))]
 use async_trait::async_trait;
 use pilotlight_core::order::Step;
