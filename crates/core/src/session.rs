@@ -32,7 +32,7 @@ pub struct Key {
     pub host: Option<Arc<str>>,
     /// Its source.
     pub home: HomeId,
-    /// Its id, which is unique within its source.
+    /// Its id, which is unique within its home.
     pub id: Arc<str>,
 }
 

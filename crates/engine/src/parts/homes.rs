@@ -167,7 +167,7 @@ impl Homes {
         self.followed().map(|(home, _)| home).collect()
     }
 
-    /// The sources of the followed homes.
+    /// The followed homes.
     pub(crate) fn homes(&self) -> Vec<&Home> {
         self.homes.iter().filter(|home| home.is_read()).map(|home| &home.home).collect()
     }
