@@ -60,6 +60,9 @@ pub(super) fn says(user: &User, lines: &str) -> Vec<String> {
     vec!["sh".into(), "-c".into(), format!("cat {}; cat >/dev/null", file.display())]
 }
 
+/// The number of the schema that this version speaks.
+const SCHEMA: u32 = 2;
+
 fn hello(schema: u32) -> String {
     format!(
         r#"{{"pilotlight":{{"version":"0.1.0","schema":{schema},"now":"2026-01-01T00:00:00Z","system":"linux","architecture":"x86_64","has-tray":false}}}}"#
@@ -204,7 +207,7 @@ fn case_412_what_a_hostile_host_says_costs_only_that_host() {
     let good = told_by(&remote);
     let sh = |script: String| vec!["sh".to_owned(), "-c".into(), script];
     let file = near.scratch.path().join("hello");
-    fs::write(&file, hello(1)).unwrap();
+    fs::write(&file, hello(SCHEMA)).unwrap();
     let after_hello = |script: &str| sh(format!("cat {}; {script}", file.display()));
     let shell_noise = good.replacen('{', "Last login: today\n{", 1);
     name_hosts(
@@ -216,7 +219,7 @@ fn case_412_what_a_hostile_host_says_costs_only_that_host() {
             ("flood", after_hello("yes '\"ready\"'")),
             ("mute", sh("read line".into())),
             ("stderr", sh("yes >&2".into())),
-            ("later", sh(format!("printf '%s' '{}'; cat >/dev/null", hello(2).trim_end().to_owned() + "\n"))),
+            ("later", sh(format!("printf '%s' '{}'; cat >/dev/null", hello(SCHEMA + 1).trim_end().to_owned() + "\n"))),
             ("banner", sh("yes Welcome".into())),
         ],
     );
@@ -251,7 +254,7 @@ fn case_412_what_a_hostile_host_says_costs_only_that_host() {
 fn case_473_a_machine_that_floods_costs_little_and_is_left_with_a_word() {
     let near = User::new();
     let file = near.scratch.path().join("hello");
-    fs::write(&file, hello(1)).unwrap();
+    fs::write(&file, hello(SCHEMA)).unwrap();
     let words = format!("cat {}; exec yes '\"ready\"'", file.display());
     name_hosts(&near, &[("flood", vec!["sh".into(), "-c".into(), words])]);
     let tray = Tray::start(&near);
