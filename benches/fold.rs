@@ -1,4 +1,4 @@
-//! Measures how fast a log is folded, compared with only result its line ends; and how fast the facts of a long log
+//! Measures how fast a log is folded, compared with only finding its line ends; and how fast the facts of a long log
 //! are found, which is only read from its end.
 //!
 //! The log is a recorded one, repeated to 64 MiB, so that answers, tool results and system prompts have realistic

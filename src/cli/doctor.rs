@@ -50,9 +50,9 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
     })
 }
 
-/// The width of the word for how bad a result is.
+/// The width of the word for how bad a finding is.
 const WORD_WIDTH: usize = 8;
-/// The column in which results begin.
+/// The column in which findings begin.
 const SAID_COLUMN: usize = 24;
 
 fn print(findings: &[Finding], choice: ColorChoice) -> io::Result<()> {

@@ -161,6 +161,37 @@ fn case_543_folders_that_are_made_below_a_sessions_own_are_watched() {
     }
 }
 
+/// Given: a live process without a file that names it, and the log that it wrote, which says that they work in one folder.
+/// That folder is removed, as with `git worktree remove`. -> The session is not called ended, and not resumed.
+#[test]
+fn case_718_a_process_whose_folder_is_removed_still_works_there() {
+    const ID: &str = "36535f61-5c7b-4f09-a70b-2f8aed970718";
+    let user = User::new();
+    let (worktree, home) = (user.scratch.path().join("worktree"), user.scratch.path().join(".claude"));
+    let (logs, program) = (home.join("projects/-project"), user.scratch.path().join("claude"));
+    for folder in [&worktree, &logs] {
+        fs::create_dir_all(folder).unwrap();
+    }
+    copy_program("/bin/sh", &program);
+    let mut command = Command::new(&program);
+    let mut process =
+        command.env("CLAUDE_CONFIG_DIR", &home).current_dir(&worktree).stdin(Stdio::piped()).spawn().unwrap();
+    let line = format!(
+        r#"{{"type":"user","uuid":"u1","sessionId":"{ID}","cwd":"{}","timestamp":"{:.3}","message":{{"role":"user","content":"Paint it"}}}}"#,
+        worktree.display(),
+        jiff::Timestamp::now()
+    );
+    fs::write(logs.join(format!("{ID}.jsonl")), line + "\n").unwrap();
+    fs::remove_dir(&worktree).unwrap();
+    let output = user.pilotlight(&["status", "--json"]).output().unwrap();
+    let rows: Vec<serde_json::Value> = serde_json::from_slice(&output.stdout).unwrap();
+    let row = rows.iter().find(|row| row["id"] == ID).unwrap();
+    assert!(row["because"].as_str().unwrap().contains("works in its folder"), "{row}");
+    assert!(row["status"] == "working" && !row["actions"].as_array().unwrap().contains(&"resume".into()), "{row}");
+    drop(process.stdin.take());
+    process.wait().unwrap();
+}
+
 /// Given: a home of Codex without a folder for logs, as before its first prompt. -> A thread that waits for that prompt is shown
 /// by its lock: to a `watch` that runs already, and to one look.
 #[test]

@@ -26,12 +26,12 @@ fn switched_on() -> User {
     user
 }
 
-/// Asserts that `doctor` has one result on the bridge, with this level and these words.
+/// Asserts that `doctor` has one finding on the bridge, with this level and these words.
 fn reports(user: &User, level: &str, words: &str) {
     let found = examined(&mut user.pilotlight(&[])).0;
-    let probe_results: Vec<&Value> = found.iter().filter(|it| it["check"] == "bridge").collect();
+    let findings: Vec<&Value> = found.iter().filter(|it| it["check"] == "bridge").collect();
     let matches = |it: &Value| it["level"] == level && it["said"].as_str().unwrap().contains(words);
-    assert!(probe_results.len() == 1 && matches(probe_results[0]), "expected {level}: {words}\n{probe_results:#?}");
+    assert!(findings.len() == 1 && matches(findings[0]), "expected {level}: {words}\n{findings:#?}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The results, their levels, and that no check blocks.
+//! The findings, their levels, and that no check blocks.
 
 use crate::support::executable::executable;
 use crate::support::running_time::running_time;
@@ -9,7 +9,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::process::Command;
 use std::time::Duration;
 
-/// The results of `doctor --json`, and its exit code.
+/// The findings of `doctor --json`, and its exit code.
 pub(super) fn examined(command: &mut Command) -> (Vec<Value>, Option<i32>) {
     let output = command.args(["doctor", "--json"]).output().unwrap();
     let found = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"));
@@ -20,7 +20,7 @@ fn doctor(user: &User) -> Vec<Value> {
     examined(&mut user.pilotlight(&[])).0
 }
 
-/// The results of a check that contain these words.
+/// The findings of a check that contain these words.
 fn matching<'a>(found: &'a [Value], check: &str, words: &str) -> Vec<&'a Value> {
     found.iter().filter(|it| it["check"] == check && it["said"].as_str().unwrap().contains(words)).collect()
 }

@@ -55,6 +55,18 @@ struct Created {
     prompted: bool,
     /// Whether nobody could be asked in its last turn.
     denied: bool,
+    /// Whether a server that had it was killed.
+    killed: bool,
+}
+
+impl Created {
+    fn check(&self, audit: &Audit) {
+        if self.killed {
+            audit.check_log_of_killed(&self.folder);
+        } else {
+            audit.check_log(&self.folder, None);
+        }
+    }
 }
 
 impl<'a> Actor<'a> {
@@ -83,7 +95,7 @@ impl<'a> Actor<'a> {
     pub(crate) fn settle(&mut self) {
         self.rest();
         for created in &self.sessions {
-            self.audit.check_log_of_killed(&created.folder);
+            created.check(self.audit);
             self.ledger.note(&created.folder.id(), now(), Truth::Unknown);
         }
     }
@@ -100,14 +112,21 @@ impl<'a> Actor<'a> {
         let folder = session.folder.clone();
         wait_until(SOON, "the session has an owner", || folder.dump(), || (!folder.locks().is_empty()).then_some(()));
         self.ledger.note(&folder.id(), now(), Truth::Is("idle"));
-        self.sessions.push(Created { folder, person, live: Some(session), prompted: false, denied: false });
+        self.sessions.push(Created {
+            folder,
+            person,
+            live: Some(session),
+            prompted: false,
+            denied: false,
+            killed: false,
+        });
         self.rest();
     }
 
     fn delete(&mut self) {
         let created = self.sessions.remove(self.rng.below(self.sessions.len()));
         let id = created.folder.id();
-        self.audit.check_log_of_killed(&created.folder);
+        created.check(self.audit);
         self.ledger.note(&id, now(), Truth::Unknown);
         match created.live {
             Some(_) => self.client.delete(&id),
@@ -146,6 +165,7 @@ impl<'a> Actor<'a> {
             if created.live.take().is_none() {
                 continue;
             }
+            created.killed |= kill;
             let truth = match (created.prompted, working == Some(index) && kill) {
                 (false, _) => Truth::Absent,
                 (true, true) => Truth::Is("crashed"),

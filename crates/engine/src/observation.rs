@@ -205,7 +205,7 @@ mod tests {
     use pilotlight_agents::home::Home;
     use std::fs;
 
-    /// A command that names the home of another one's sessions is told all the same: it would follow that one, too.
+    /// Else a command would take it for a home that hides sessions, and not use what the tray knows.
     #[test]
     fn a_home_that_is_followed_for_its_processes_alone_is_not_told() {
         let scratch = tempfile::tempdir().unwrap();

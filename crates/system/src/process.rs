@@ -81,7 +81,7 @@ pub use platform::{
 };
 #[cfg(target_os = "linux")]
 pub use platform::{
-    births, contained, executable_link, has_child_with, inner_id, is_contained, own_start_ticks, sees_all, start_ticks,
+    births, contained, executable_link, has_child_with, inner_id, is_contained, is_own_start, sees_all, start_ticks,
     variables,
 };
 pub use ports::listening;

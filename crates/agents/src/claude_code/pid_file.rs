@@ -242,7 +242,8 @@ impl PidFile {
         #[cfg(target_os = "linux")]
         if let Some(start) = &self.start {
             let birth = process::births(now)(self.pid);
-            return birth.is_some_and(|birth| process::own_start_ticks(self.pid, birth.ticks).to_string() == **start);
+            let claimed = start.parse();
+            return birth.is_some_and(|birth| claimed.is_ok_and(|at| process::is_own_start(self.pid, birth.ticks, at)));
         }
         // Elsewhere the unit of the start is not known. Whoever started after it was written did not write it.
         let _ = now;
@@ -252,7 +253,8 @@ impl PidFile {
     /// Whether it is of this process, which started then, in the system's own unit.
     #[cfg(target_os = "linux")]
     pub(super) fn is_of(&self, pid: u32, born: u64) -> bool {
-        self.start.as_ref().is_none_or(|start| **start == *process::own_start_ticks(pid, born).to_string())
+        let is_start = |start: &str| start.parse().is_ok_and(|at| process::is_own_start(pid, born, at));
+        self.start.as_deref().is_none_or(is_start)
     }
 
     /// Whether another file is of the same process.

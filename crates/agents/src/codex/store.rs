@@ -57,6 +57,7 @@ pub(super) fn session_of(file: &str) -> Option<&str> {
 /// Where the folder of the logs cannot be listed.
 pub(crate) fn list(root: &Path, mut cache: ListingCache) -> io::Result<(Vec<Arc<str>>, LogPaths, ListingCache)> {
     let mut logs = HashMap::<Arc<str>, PathBuf>::new();
+    root.parent().into_iter().for_each(|home| cache.note(&home.join(lock::LOCKS)));
     let open: Vec<_> = root.parent().into_iter().flat_map(lock::ids).collect();
     let walked = walk::files(root, DEPTH, session_of, &mut |folder| cache.note(folder), &mut |id, log| {
         // While one is packed, both are there.
@@ -74,7 +75,6 @@ pub(crate) fn list(root: &Path, mut cache: ListingCache) -> io::Result<(Vec<Arc<
     cache.retain_last(CHANGING_DAYS, |folder| {
         folder.strip_prefix(root).is_ok_and(|day| day.components().count() == DEPTH)
     });
-    root.parent().into_iter().for_each(|home| cache.note(&home.join(lock::LOCKS)));
     let ids: BTreeSet<_> = logs.keys().cloned().chain(open).collect();
     Ok((ids.into_iter().collect(), logs.into(), cache))
 }

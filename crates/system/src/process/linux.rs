@@ -17,6 +17,7 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use rustix::process::{Pid, test_kill_process};
@@ -101,22 +102,30 @@ pub fn sees_all() -> bool {
 
 /// Whether this process has another id in its own PID namespace, `inner`, and started then by its own clock.
 pub fn is_contained(pid: u32, inner: u32, started: u64) -> bool {
-    let is_start = start_ticks(pid).is_some_and(|ticks| own_start_ticks(pid, ticks) == started);
-    is_start && inner_id(pid) == inner && !is_thread(pid)
+    start_ticks(pid).is_some_and(|ticks| is_own_start(pid, ticks, started)) && inner_id(pid) == inner && !is_thread(pid)
 }
 
-/// When a process that started at these clock ticks since boot finds that it started: another time in a time namespace, which
-/// has a boot of its own (time_namespaces(7)).
-pub fn own_start_ticks(pid: u32, ticks: u64) -> u64 {
-    let offset = |pid: &str| {
-        let offsets = fs::read_to_string(format!("/proc/{pid}/timens_offsets")).unwrap_or_default();
+/// Whether a process that started at these clock ticks since boot would say that it started at `claimed`. A process in a
+/// time namespace counts from a boot of its own (time_namespaces(7)).
+pub fn is_own_start(pid: u32, ticks: u64, claimed: u64) -> bool {
+    static OURS: OnceLock<Span> = OnceLock::new();
+    if ticks == claimed {
+        return true;
+    }
+    let offset = boot_offset(&pid.to_string()) - *OURS.get_or_init(|| boot_offset("self"));
+    let per_second = i64::try_from(rustix::param::clock_ticks_per_second()).unwrap_or(100);
+    ticks.checked_add_signed(offset.0.saturating_mul(per_second) / 1000) == Some(claimed)
+}
+
+/// How far the boot of a process's time namespace lies before that of the machine.
+fn boot_offset(pid: &str) -> Span {
+    let offsets = fs::read_to_string(format!("/proc/{pid}/timens_offsets")).unwrap_or_default();
+    let offset = || {
         let mut words = offsets.lines().find_map(|line| line.strip_prefix("boottime"))?.split_whitespace();
         let (seconds, nanoseconds): (i64, i64) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
         Some(Span(seconds.checked_mul(1000)? + nanoseconds / 1_000_000))
     };
-    let (theirs, ours) = (offset(&pid.to_string()).unwrap_or_default(), offset("self").unwrap_or_default());
-    let per_second = i64::try_from(rustix::param::clock_ticks_per_second()).unwrap_or(100);
-    ticks.saturating_add_signed((theirs - ours).0.saturating_mul(per_second) / 1000)
+    offset().unwrap_or_default()
 }
 
 /// The id that a process has in its own PID namespace: another one where it runs in a container.
@@ -470,7 +479,7 @@ mod tests {
     }
 
     #[test]
-    fn case_718_the_folder_of_a_process_keeps_its_name_once_it_is_removed() {
+    fn the_folder_of_a_process_keeps_its_name_once_it_is_removed() {
         let scratch = tempfile::tempdir().unwrap();
         let folder = scratch.path().join("worktree");
         fs::create_dir(&folder).unwrap();

@@ -7,7 +7,7 @@ use crate::process::testing::{Running, wait_until};
 use crate::process::{CpuSample, cpu_of_descendants};
 use pilotlight_core::time::Span;
 
-/// More ticks than chance reports for.
+/// More ticks than chance accounts for.
 const BUSY: Span = Span(50);
 
 struct Shell {
