@@ -53,8 +53,8 @@ enum Action {
     Update(update::Arguments),
     /// Remove a machine from the settings, and the program that `host add` copied there; asks first
     Remove(remove::Arguments),
-    /// Look for machines that could be added, without connecting to any: in your ssh config, and what tailscale, docker,
-    /// podman, wsl, gh and incus know of
+    /// Look for machines that could be added, without connecting to any: in your ssh config, and what docker,
+    /// podman and wsl know of
     Suggest(suggest::Arguments),
 }
 

@@ -293,8 +293,9 @@ fn case_195_a_bridge_is_shown_before_the_first_prompt() {
     let words = || pilot.run(&["bridge", "status"]).out;
     let is_met = || words().contains("covered; permission requests are answered there").then_some(());
     wait_until(COPILOT, "the command meets the bridge", words, is_met);
-    let status: Value = serde_json::from_str(&pilot.run(&["status", "--json"]).out).unwrap();
-    assert_eq!(status[0]["owner"]["bridge"], Value::Null, "only a tray, or a command that listens, knows");
+    let rows = || serde_json::from_str::<Value>(&pilot.run(&["status", "--json"]).out).unwrap();
+    let is_met = || (rows()[0]["owner"]["bridge"] == "joined").then_some(());
+    wait_until(COPILOT, "a look meets the bridge", || rows().to_string(), is_met);
 }
 
 /// Where it is not installed, and no tray runs, the way to be covered is named: by the status and by each refusal.

@@ -7,12 +7,11 @@
 //! do, and forgetting them once does no harm.
 //!
 //! The lock is the system's (`flock`), so it is released when its holder exits, for whatever reason; the contents of
-//! the lock file have no effect. If the file cannot be opened (a symlink, a FIFO, another user's file, a full disk),
-//! the session must neither be refused for ever nor be acted on twice at once. So the session's own folder is locked as
-//! well, which writes nothing there, and either lock is sufficient. Systems that cannot lock folders (Windows) have
-//! only the file.
+//! the lock file have no effect. If the file cannot be opened and locked (a symlink, a FIFO, another user's file, a full
+//! disk), nothing is done with the session, and the user is told which file is in the way: acting on it twice at once
+//! would be worse.
 
-#![allow(clippy::disallowed_methods, reason = "passes options to the one place, and locks a folder")]
+#![allow(clippy::disallowed_methods, reason = "passes options to the one place")]
 
 use pilotlight_agents::home::Home;
 use pilotlight_core::hash::hash;
@@ -62,8 +61,6 @@ pub struct Ledger {
 #[derive(Clone, Debug)]
 pub struct Page {
     id: Box<str>,
-    /// The session's own folder.
-    session: PathBuf,
     /// The page's path without its extension; `None` if nothing can be kept.
     stem: Option<PathBuf>,
     key: String,
@@ -73,8 +70,7 @@ pub struct Page {
 #[derive(Debug)]
 pub(crate) struct LockGuard {
     page: Page,
-    _file: Option<File>,
-    _folder: Option<File>,
+    _file: File,
 }
 
 /// Why a session's lock cannot be taken.
@@ -82,8 +78,8 @@ pub(crate) struct LockGuard {
 pub(crate) enum LockError {
     /// Another process holds it. Contains its note, whose `doing` is the name of an action; `None` if there is none.
     Held(Option<Note>),
-    /// Neither lock can be taken: which one failed, and why.
-    Unknown(PathBuf, io::Error),
+    /// It cannot be taken: the lock file, unless no folder for it is known, and why.
+    Unknown(Option<PathBuf>, io::Error),
 }
 
 /// A page as it is written to disk.
@@ -96,7 +92,7 @@ struct Contents {
 }
 
 impl Ledger {
-    /// The pages in this state folder. Without one, nothing is kept, and only a session's own folder is locked.
+    /// The pages in this state folder. Without one, nothing is kept, and no session can be locked.
     pub fn new(state_folder: Option<&Path>) -> Self {
         Self { folder: state_folder.map(|folder| folder.join(FOLDER)) }
     }
@@ -106,8 +102,7 @@ impl Ledger {
         let canonical = Mounts::read().real(home.folder());
         let key = key(&canonical, id);
         let stem = self.folder.as_ref().map(|folder| folder.join(&key));
-        let session = home.path(id);
-        Page { id: id.into(), session, stem, key }
+        Page { id: id.into(), stem, key }
     }
 
     /// Reads this section of every page that was written since `since`, by the wall clock. Returns the page's key, the
@@ -146,25 +141,19 @@ impl Page {
     /// Takes the session's lock if it is free. `doing` is a note for other processes, such as "reconnect".
     ///
     /// # Errors
-    /// If another process holds it, or neither lock can be taken.
+    /// If another process holds it, or it cannot be taken.
     pub(crate) fn try_lock(&self, doing: &str) -> Result<LockGuard, LockError> {
-        let outcome = |lock: Result<File, TryLockError>| match lock {
-            Ok(lock) => Ok(Ok(lock)),
-            Err(TryLockError::WouldBlock) => Err(LockError::Held(self.holder())),
-            Err(TryLockError::Error(error)) => Ok(Err(error)),
+        let Some(stem) = &self.stem else {
+            return Err(LockError::Unknown(None, io::Error::other("there is no state folder: set HOME")));
         };
-        let path = self.stem.as_ref().map(|stem| stem.with_extension("lock"));
-        let folder = outcome(lock_folder(&self.session))?;
-        let unsupported = || Err(TryLockError::Error(io::ErrorKind::Unsupported.into()));
-        let file = outcome(path.as_deref().map_or_else(unsupported, lock_file))?;
-        if let Ok(mut file) = file.as_ref() {
-            // Only a note for other processes: failing to write it does no harm.
-            let _ = file.set_len(0).and_then(|()| file.write_all(Note::of_this_process(doing).text().as_bytes()));
-        }
-        match (file, folder) {
-            (Err(error), Err(_)) => Err(LockError::Unknown(path.unwrap_or_else(|| self.session.clone()), error)),
-            (file, folder) => Ok(LockGuard { page: self.clone(), _file: file.ok(), _folder: folder.ok() }),
-        }
+        let path = stem.with_extension("lock");
+        let mut file = lock_file(&path).map_err(|error| match error {
+            TryLockError::WouldBlock => LockError::Held(self.holder()),
+            TryLockError::Error(error) => LockError::Unknown(Some(path), error),
+        })?;
+        // Only a note for other processes: failing to write it does no harm.
+        let _ = file.set_len(0).and_then(|()| file.write_all(Note::of_this_process(doing).text().as_bytes()));
+        Ok(LockGuard { page: self.clone(), _file: file })
     }
 
     /// Checks that recoveries of the session can be counted for all our processes. That takes no lock, so that it is in
@@ -271,25 +260,6 @@ fn is_still_at(file: &File, path: &Path) -> io::Result<bool> {
 #[cfg(not(unix))]
 fn is_still_at(_: &File, _: &Path) -> io::Result<bool> {
     Ok(true) // nothing is swept on this system
-}
-
-/// Locks a folder without changing it.
-#[cfg(unix)]
-fn lock_folder(folder: &Path) -> Result<File, TryLockError> {
-    use std::os::unix::fs::OpenOptionsExt;
-    let flags = rustix::fs::OFlags::DIRECTORY | rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
-    let folder = File::options()
-        .read(true)
-        .custom_flags(flags.bits().cast_signed())
-        .open(folder)
-        .map_err(TryLockError::Error)?;
-    folder.try_lock()?;
-    Ok(folder)
-}
-
-#[cfg(not(unix))]
-fn lock_folder(_: &Path) -> Result<File, TryLockError> {
-    Err(TryLockError::Error(io::ErrorKind::Unsupported.into()))
 }
 
 /// Removes files that nobody needs any more, if there are many. A lock file is removed only while we hold its lock.

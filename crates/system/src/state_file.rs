@@ -14,14 +14,16 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::fs::{self, File};
 use std::io::{Read, Write};
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::path::Path;
 use std::time::Duration;
+use tempfile::{Builder, NamedTempFile};
 
 /// The most bytes that are read. Our files are smaller.
 const LENGTH_MAX: u64 = 1 << 20;
 /// The age from which a partial file counts as abandoned: writing one takes milliseconds.
 const ABANDONED: Duration = Duration::from_secs(60);
+/// What the names of partial files begin and end with.
+const PARTIAL: (&str, &str) = (".pilotlight-", ".new");
 /// How much longer a replacement may become, in bytes: one more section of a page.
 const LONGER: usize = 512;
 
@@ -99,32 +101,29 @@ pub fn check_replaceable(path: &Path) -> anyhow::Result<()> {
     anyhow::ensure!(!path.is_dir(), "{} is a folder", path.display());
     let mut text = read(path).into_bytes();
     text.resize(text.len() + LONGER, b' ');
-    let (temporary, _) = write_temporary(path, &text)?;
-    fs::remove_file(&temporary).with_context(|| format!("cannot remove {}", temporary.display()))
+    let temporary = write_temporary(path, &text)?;
+    temporary.close().with_context(|| format!("cannot remove a file next to {}", path.display()))
 }
 
 fn write(path: &Path, text: &[u8], sync: impl FnOnce(&File) -> std::io::Result<()>) -> anyhow::Result<()> {
-    let (temporary, file) = write_temporary(path, text)?;
-    let written = sync(&file).and_then(|()| fs::rename(&temporary, path));
-    written
-        .inspect_err(|_| drop(fs::remove_file(&temporary)))
-        .with_context(|| format!("cannot replace {}", path.display()))
+    let temporary = write_temporary(path, text)?;
+    sync(temporary.as_file())
+        .and_then(|()| temporary.persist(path).map_err(|error| error.error))
+        .with_context(|| format!("cannot replace {}", path.display()))?;
+    Ok(())
 }
 
-/// Writes a file next to `path`, with its permissions. It is named after this process and this call, since several threads
-/// may be replacing the same file.
-fn write_temporary(path: &Path, text: &[u8]) -> anyhow::Result<(PathBuf, File)> {
-    static WRITTEN: AtomicU64 = AtomicU64::new(0);
+/// Writes a file next to `path`, with its permissions. It is removed unless it is persisted.
+fn write_temporary(path: &Path, text: &[u8]) -> anyhow::Result<NamedTempFile> {
     let folder = path.parent().context("the file has no folder")?;
     paths::make_folder(folder)?;
-    let call = WRITTEN.fetch_add(1, Ordering::Relaxed);
-    let temporary = path.with_extension(format!("{}-{call}.new", std::process::id()));
-    let cannot = || format!("cannot write {}", temporary.display());
-    let mut file = plain_file::create(&temporary).with_context(cannot)?;
-    remove_abandoned(path, &file);
-    let written = keep_permissions(path, &file).and_then(|()| file.write_all(text));
-    written.inspect_err(|_| drop(fs::remove_file(&temporary))).with_context(cannot)?;
-    Ok((temporary, file))
+    let written = Builder::new().prefix(PARTIAL.0).suffix(PARTIAL.1).tempfile_in(folder).and_then(|mut temporary| {
+        remove_abandoned(folder, temporary.as_file());
+        keep_permissions(path, temporary.as_file())?;
+        temporary.write_all(text)?;
+        Ok(temporary)
+    });
+    written.with_context(|| format!("cannot write a file in {}", folder.display()))
 }
 
 /// Copies the permissions of the old file, so that a private file does not become readable by everybody.
@@ -140,23 +139,17 @@ fn keep_permissions(before: &Path, file: &File) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Removes the partial files that killed processes left next to `path`, if they are much older than `ours`.
-fn remove_abandoned(path: &Path, ours: &File) {
-    let (Some(folder), Some(stem), Ok(now)) =
-        (path.parent(), path.file_stem(), ours.metadata().and_then(|meta| meta.modified()))
-    else {
-        return;
-    };
-    let is_temporary = |name: &Path| {
-        let pid = name.file_stem().map(Path::new);
-        let is_number = |byte: &u8| byte.is_ascii_digit() || *byte == b'-';
-        let is_ours = pid.and_then(Path::extension).is_some_and(|pid| pid.as_encoded_bytes().iter().all(is_number));
-        name.extension().is_some_and(|end| end == "new") && is_ours && pid.and_then(Path::file_stem) == Some(stem)
-    };
+/// Removes the partial files that killed processes left in this folder, if they are much older than `ours`.
+fn remove_abandoned(folder: &Path, ours: &File) {
+    let Ok(now) = ours.metadata().and_then(|meta| meta.modified()) else { return };
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let modified = entry.metadata().and_then(|meta| meta.modified());
-        let is_old = modified.is_ok_and(|modified| now.duration_since(modified).is_ok_and(|age| age > ABANDONED));
-        if is_old && is_temporary(Path::new(&entry.file_name())) {
+        let name = entry.file_name();
+        let is_partial = name.to_str().is_some_and(|name| name.starts_with(PARTIAL.0) && name.ends_with(PARTIAL.1));
+        let is_old = || {
+            let modified = entry.metadata().and_then(|meta| meta.modified());
+            modified.is_ok_and(|modified| now.duration_since(modified).is_ok_and(|age| age > ABANDONED))
+        };
+        if is_partial && is_old() {
             let _ = fs::remove_file(entry.path()); // a leftover does no harm
         }
     }
@@ -185,17 +178,16 @@ mod tests {
     fn only_abandoned_partial_files_are_removed() {
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path().join("seen.json");
-        let names =
-            ["seen.1.new", "seen.2.new", "seen.1-7.new", "seen.new", "seen.x.new", "other.1.new", "seen.1.json"];
+        let names = [".pilotlight-a1.new", ".pilotlight-b2.new", ".pilotlight-c3", "seen.new", "pilotlight-d4.new"];
         for name in names {
             let file = File::create(scratch.path().join(name)).unwrap();
-            if name != "seen.2.new" {
+            if name != ".pilotlight-b2.new" {
                 file.set_modified(UNIX_EPOCH).unwrap();
             }
         }
         replace(&path, b"{}").unwrap();
         let exists = |name: &&str| scratch.path().join(name).exists();
-        assert_eq!(names.iter().filter(|name| !exists(name)).collect::<Vec<_>>(), [&"seen.1.new", &"seen.1-7.new"]);
+        assert_eq!(names.iter().filter(|name| !exists(name)).collect::<Vec<_>>(), [&".pilotlight-a1.new"]);
         assert_eq!(read(&path), "{}");
     }
 

@@ -12,7 +12,9 @@ fn pilot_of(bridged: &Bridged) -> Pilot {
     let (run, config) = (format!("XDG_RUNTIME_DIR={user}/run"), format!("PILOTLIGHT_CONFIG={user}/pilotlight.toml"));
     let program = env!("CARGO_BIN_EXE_pilotlight");
     let words = ["env", "-i", &home, &path, &run, &config, "LANG=C.UTF-8", program, "serve", "--stdio"];
-    let host = format!("[[host]]\nname = \"devbox\"\ncommand = {}\n", serde_json::to_string(&words).unwrap());
+    let words = serde_json::to_string(&words).unwrap();
+    // The test has no terminal that is older than the session.
+    let host = format!("[actions]\nscripts-may-answer = true\n[[host]]\nname = \"devbox\"\ncommand = {words}\n");
     Pilot::watching(Vec::new(), &host, &[])
 }
 

@@ -10,8 +10,7 @@ use super::stderr::{StderrTail, last_line};
 use crate::config::Host;
 use crate::config::edit::wrong_host;
 use pilotlight_system::paths;
-use serde::Deserialize;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
@@ -85,34 +84,25 @@ pub struct Suggested {
 /// What a source calls a machine, and how it is reached.
 type Named = (String, Way);
 
-/// A program that knows of machines.
+/// A program that lists machines, a name a line.
 struct Source {
     name: &'static str,
     words: &'static [&'static str],
-    /// Reads what it prints. `None` if that is not understood.
-    read: fn(&str) -> Option<Vec<Named>>,
+    read: fn(&str) -> Vec<Named>,
 }
 
-const SOURCES: [Source; 6] = [
-    Source { name: "tailscale", words: &["tailscale", "status", "--json"], read: tailnet },
+const SOURCES: [Source; 3] = [
     Source {
         name: "docker",
         words: &["docker", "ps", "--format", "{{.Names}}"],
-        read: |text| Some(containers("docker", text)),
+        read: |text| containers("docker", text),
     },
     Source {
         name: "podman",
         words: &["podman", "ps", "--format", "{{.Names}}"],
-        read: |text| Some(containers("podman", text)),
+        read: |text| containers("podman", text),
     },
-    Source { name: "wsl", words: &["wsl.exe", "--list", "--quiet"], read: |text| Some(distributions(text)) },
-    Source { name: "gh", words: &["gh", "codespace", "list", "--json", "name,state"], read: codespaces },
-    // `lxc` of LXD; Incus calls its own `incus`.
-    Source {
-        name: "incus",
-        words: &["incus", "list", "--format", "csv", "--columns", "n", "status=running"],
-        read: |text| Some(incus(text)),
-    },
+    Source { name: "wsl", words: &["wsl.exe", "--list", "--quiet"], read: distributions },
 ];
 
 /// The candidates of all sources, without those that the settings have already. `more` are known otherwise.
@@ -197,7 +187,7 @@ async fn ask(source: &'static Source) -> Result<Vec<Named>, String> {
     }
     // An older `wsl` prints UTF-16.
     let text: Vec<u8> = printed.into_iter().filter(|byte| *byte != 0).collect();
-    (source.read)(&String::from_utf8_lossy(&text)).ok_or_else(|| nothing("printed what is not understood"))
+    Ok((source.read)(&String::from_utf8_lossy(&text)))
 }
 
 /// What a program has said.
@@ -231,66 +221,18 @@ fn names(text: &str) -> impl Iterator<Item = String> {
     text.lines().map(|line| line.trim().to_owned()).filter(|name| !name.is_empty())
 }
 
-/// The words before a command, then the name, then these.
-fn before(words: &[&str], name: &str, after: &[&str]) -> Way {
-    let words = words.iter().chain([&name]).chain(after);
-    Way::Command(words.map(|word| (*word).to_owned()).collect())
-}
-
+/// The running containers, each with the command that runs another one in it.
 fn containers(program: &str, text: &str) -> Vec<Named> {
-    names(text).map(|name| (name.clone(), before(&[program, "exec", "-i"], &name, &[]))).collect()
-}
-
-fn incus(text: &str) -> Vec<Named> {
-    names(text).map(|name| (name.clone(), before(&["incus", "exec"], &name, &["--"]))).collect()
+    let way = |name: &str| Way::Command([program, "exec", "-i", name].map(str::to_owned).to_vec());
+    names(text).map(|name| (name.clone(), way(&name))).collect()
 }
 
 /// The distributions of WSL, but for those that Docker's desktop made for itself, and the one that this is.
 fn distributions(text: &str) -> Vec<Named> {
     let own = std::env::var("WSL_DISTRO_NAME").ok();
     let is_other = |name: &String| !name.starts_with("docker-desktop") && Some(name) != own.as_ref();
-    let way = |name: &str| before(&["wsl.exe", "-d"], name, &["-e"]);
+    let way = |name: &str| Way::Command(["wsl.exe", "-d", name, "-e"].map(str::to_owned).to_vec());
     names(text).filter(is_other).map(|name| (name.clone(), way(&name))).collect()
-}
-
-/// The codespaces that run: to reach another one would start it.
-fn codespaces(text: &str) -> Option<Vec<Named>> {
-    #[derive(Deserialize)]
-    struct Codespace {
-        name: String,
-        state: String,
-    }
-    let listed: Vec<Codespace> = serde_json::from_str(text).ok()?;
-    let running = listed.into_iter().filter(|one| one.state == "Available");
-    let way = |name: &str| before(&["gh", "codespace", "ssh", "-c"], name, &["--"]);
-    Some(running.map(|one| (one.name.clone(), way(&one.name))).collect())
-}
-
-/// The machines of a tailnet that are online and have a shell.
-fn tailnet(text: &str) -> Option<Vec<Named>> {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "PascalCase")]
-    struct Peer {
-        #[serde(rename = "DNSName")]
-        address: String,
-        #[serde(rename = "OS")]
-        system: String,
-        #[serde(default)]
-        online: bool,
-    }
-    #[derive(Deserialize)]
-    #[serde(rename_all = "PascalCase")]
-    struct Tailnet {
-        peer: Option<BTreeMap<String, serde_json::Value>>,
-    }
-    let Tailnet { peer } = serde_json::from_str(text).ok()?;
-    let peers = peer.unwrap_or_default().into_values().filter_map(|peer| serde_json::from_value::<Peer>(peer).ok());
-    let reached = peers.filter(|peer| peer.online && ["linux", "macOS", "freebsd"].contains(&&*peer.system));
-    let named = reached.filter_map(|peer| {
-        let address = peer.address.trim_end_matches('.');
-        Some((address.split('.').next()?.to_owned(), Way::Ssh(address.to_owned())))
-    });
-    Some(named.collect())
 }
 
 #[cfg(test)]

@@ -249,10 +249,10 @@ impl Engine {
                 );
             }
             Err(LockError::Unknown(path, error)) => {
+                let of = path.map(|path| format!("{}: ", path.display())).unwrap_or_default();
                 return Next::Refuse(format!(
-                    "cannot determine whether another Pilotlight is doing something with it: {}: {error}; fix that and try \
-                     again",
-                    path.display()
+                    "cannot determine whether another Pilotlight is doing something with it: {of}{error}; fix that and try \
+                     again"
                 ));
             }
         };

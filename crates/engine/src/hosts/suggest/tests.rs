@@ -36,31 +36,15 @@ fn case_432_the_hosts_of_the_ssh_config_are_candidates() {
 
 #[test]
 fn case_433_what_programs_print_becomes_command_lines_or_nothing() {
-    let tailnet = tailnet(
-        r#"{"Self":{"DNSName":"me.tail.ts.net.","OS":"linux","Online":true},"Peer":{
-        "k1":{"HostName":"GPU","DNSName":"gpu.tail.ts.net.","OS":"linux","Online":true},
-        "k2":{"HostName":"phone","DNSName":"phone.tail.ts.net.","OS":"android","Online":true},
-        "k3":{"HostName":"off","DNSName":"off.tail.ts.net.","OS":"linux","Online":false},
-        "k4":{"DNSName":7},
-        "k5":{"DNSName":"-oProxyCommand=x.ts.net","OS":"linux","Online":true},
-        "k6":{"DNSName":"a b;$(x).ts.net","OS":"linux","Online":true}}}"#,
-    );
-    assert_eq!(commands("tailscale", tailnet.unwrap()), ["pilotlight host add gpu --ssh gpu.tail.ts.net"]);
     let docker = containers("docker", "web\n\n  db_1 \n--privileged\n$(reboot)\n\u{1b}[2J\na b\n");
     let expected = ["web -- docker exec -i web", "db_1 -- docker exec -i db_1"];
     assert_eq!(commands("docker", docker), expected.map(|line| format!("pilotlight host add {line}")));
     let wsl = distributions("Debian\r\ndocker-desktop\r\ndocker-desktop-data\r\nUbuntu-24.04\r\n");
     let expected = ["Debian -- wsl.exe -d Debian -e", "Ubuntu-24.04 -- wsl.exe -d Ubuntu-24.04 -e"];
     assert_eq!(commands("wsl", wsl), expected.map(|line| format!("pilotlight host add {line}")));
-    let gh = codespaces(
-        r#"[{"name":"fluffy-space-train-q7r","state":"Available"},{"name":"off","state":"Shutdown"},{"name":"-x","state":"Available"}]"#,
-    );
-    let expected = "pilotlight host add fluffy-space-train-q7r -- gh codespace ssh -c fluffy-space-train-q7r --";
-    assert_eq!(commands("gh", gh.unwrap()), [expected]);
-    assert_eq!(commands("incus", incus("vm\n")), ["pilotlight host add vm -- incus exec vm --"]);
     for nonsense in ["", "{", "[]", "null", "{\"Peer\":null}", "\u{0}\u{1}", &"x".repeat(1 << 16)] {
         for source in &SOURCES {
-            let read = (source.read)(nonsense).unwrap_or_default();
+            let read = (source.read)(nonsense);
             assert!(commands(source.name, read).is_empty() || nonsense.len() < 10, "{}", source.name);
         }
     }
