@@ -12,7 +12,7 @@ pub(super) use page::{Lesser, Line, NAME_WIDTH};
 use pilotlight_core::action::{Action, bridge_words, offer, questions};
 use pilotlight_core::fleet::{Label, Row, Session};
 use pilotlight_core::limits::Limits;
-use pilotlight_core::session::remote::Remote;
+use pilotlight_core::remote::Remote;
 use pilotlight_core::text::{counted, plain};
 use pilotlight_core::time::{Moment, Span, Time};
 use pilotlight_core::turn::{LastMessage, Phase};

@@ -17,7 +17,7 @@ use super::json;
 use super::report::{LINE_MAX, say};
 use super::table::pad;
 use super::trays::ask_first_within;
-use pilotlight_core::session::remote::Unreached;
+use pilotlight_core::remote::Unreached;
 use pilotlight_core::text::{counted, plain};
 use pilotlight_core::time::Time;
 use pilotlight_engine::config::{Host, Reach};

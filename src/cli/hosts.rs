@@ -7,7 +7,7 @@ use super::trays::ask_first;
 use pilotlight_agents::adapter::agent_named;
 use pilotlight_core::fleet::Session;
 use pilotlight_core::remote::{Clocks, SessionReport, read};
-use pilotlight_core::session::remote::{Host as RemoteHost, Unreached};
+use pilotlight_core::remote::{Host as RemoteHost, Unreached};
 use pilotlight_core::text::plain;
 use pilotlight_core::time::{Moment, Span, Time};
 use pilotlight_engine::config::Host;

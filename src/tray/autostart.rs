@@ -4,12 +4,11 @@
 //! reads it, even if another program changed it. [`Login`] caches the last reading; it reads again when the files
 //! change, where that can be watched, and at intervals.
 //!
-//! - `state` is what is read, with its menu entry; `arguments` is what is written for this program.
+//! - `state` is what is read, with its menu entry.
 //! - `entry` reads and writes desktop entries, which Linux uses; `linux` finds them. `window_manager` is for those that
 //!   read no entries.
 //! - `macos` uses a launch agent, `windows` the registry.
 
-mod arguments;
 #[cfg(any(target_os = "linux", test))]
 mod entry;
 #[cfg(target_os = "linux")]
@@ -35,6 +34,7 @@ use pilotlight_system::log::{self, cause};
 #[cfg(windows)]
 use windows::Backend;
 
+use anyhow::Context;
 use pilotlight_system::paths::own_program;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -44,6 +44,19 @@ use std::time::{Duration, Instant};
 /// A reading older than this is stale even if changes are watched, as not everything can be: the program itself, for
 /// one. A stale reading is refreshed only when a menu is built; it wakes nothing.
 const MAX_AGE: Duration = Duration::from_secs(1);
+
+/// The arguments of the program when it is started at login.
+///
+/// # Errors
+/// Where a home's path is not valid UTF-8, which the entry needs.
+fn arguments(homes: &[PathBuf]) -> anyhow::Result<Vec<&str>> {
+    let mut words = vec!["tray"];
+    for home in homes {
+        let home = home.to_str().with_context(|| format!("the path of {} is not valid UTF-8", home.display()))?;
+        words.extend(["--home", home]);
+    }
+    Ok(words)
+}
 
 /// Reads and changes the start at login. Clones share the last reading.
 #[derive(Clone, Debug)]

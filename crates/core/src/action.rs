@@ -3,24 +3,19 @@
 //! This depends on the session's owner. A live owner with a server is contacted through it; a live terminal without one
 //! can only be ended. A process that cannot be identified, or that runs other sessions too, is left alone. A session
 //! without a process can be resumed (`recovery`). Requests and questions are answered (`answers`) over the server or,
-//! in a plain terminal, over the bridge (`bridge`). Every check runs twice: to show the action, and right before
+//! in a plain terminal, over the bridge. Every check runs twice: to show the action, and right before
 //! executing it.
 //!
 //! `spec` lists the actions, and what is the same about each for every session; `reach` knows how a session can be
-//! reached.
+//! reached, and what its bridge may do.
 
 mod answers;
-mod bridge;
 pub(crate) mod reach;
 mod recovery;
-mod remote;
 pub(crate) mod spec;
 
 pub use super::session::{Bridge, Control, ServerState};
-pub use bridge::OTHER_VERSION;
-pub use bridge::bridge_words;
-pub use reach::is_bridged;
-pub use reach::{awaits_bridge, has_open_tool, may_await_user, questions};
+pub use reach::{OTHER_VERSION, awaits_bridge, bridge_words, has_open_tool, is_bridged, may_await_user, questions};
 pub use recovery::{is_cut_off, is_hosting};
 pub use spec::{Action, Operation, Reply, Which};
 pub use spec::{ActionFlag, Callers};
@@ -32,8 +27,7 @@ use super::verdict::status::Phase;
 use super::words::offer::Does;
 use super::words::refusal::{Instead, Refusal, Remedy};
 use answers::{answer, reply};
-use bridge::let_answer;
-use reach::reachable;
+use reach::{let_answer, reachable};
 use recovery::{go_on, reconnect, resend, resume};
 
 /// Returns what an action would do to a session with this status.
@@ -43,7 +37,7 @@ use recovery::{go_on, reconnect, resend, resume};
 pub fn offer(action: Action, session: &Session, status: Status) -> Result<Does, Refusal> {
     let control = &session.control;
     if let Some(remote) = &session.remote {
-        return remote::offer(action, remote);
+        return remote.offer(action);
     }
     if let Some(under_way) = control.under_way
         && action.excludes_others()

@@ -1,21 +1,20 @@
 //! What was observed of one session: its log, its folder, its owner, its server, and our own relation to it.
 
 mod control;
-pub mod remote;
 
 pub use control::{Bridge, BridgeSetup, Control, ServerState};
 
-use self::remote::Remote;
 use super::action::spec::Action;
 use super::agent::Agent;
 use super::facts::Facts;
-use super::hook_report::HookReport;
 use super::limits::Limits;
 use super::owner::{Held, Owner};
-use super::reported_state::ReportedState;
+use super::remote::Remote;
 use super::stream_probe::ProbeResult;
 use super::time::Moment;
 use super::time::{Span, Time};
+use super::verdict::hook_report::HookReport;
+use super::verdict::reported_state::ReportedState;
 use super::verdict::{Answer, Liveness};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;

@@ -9,34 +9,30 @@
 //! judged. If a process owned the session when an event was written, the process is not newer than the event, even if the
 //! wall clock was set back since.
 
-pub(crate) mod hook_report;
-mod last_activity;
+pub mod hook_report;
 mod liveness;
 mod open;
 mod over;
-mod probe_plan;
-mod reported_state;
+pub mod reported_state;
 mod requests;
 pub(super) mod status;
 
 pub use super::short_reason::age_step;
-pub use last_activity::{LastActivity, last_activity};
-pub use liveness::{Answer, Asking, Liveness, Sample, StreamProbe};
-pub use probe_plan::ProbePlan;
-pub use status::Remedy;
-pub use status::Status;
+pub use liveness::{Answer, Asking, LastActivity, Liveness, Sample, StreamProbe, last_activity};
+pub use open::ProbePlan;
+pub use status::{Remedy, Status};
 
 use super::agent::Agent;
 use super::facts::Facts;
 use super::limits::Limits;
 use super::owner::Owner;
 use super::question::Question;
-use super::reported_state::ReportedState;
 use super::short_reason::{ShortReason, TurnView};
 use super::time::{Moment, Span, Time};
 use super::turn::{Closed, DENIED, Ending, LastMessage, Turn};
 use super::words::reason::{Background, Because, Note, Reason, Situation, What, Work};
-use probe_plan::Silence;
+use open::Silence;
+use reported_state::ReportedState;
 
 /// How long after a stop of ours an unprompted round still belongs to the stopped turn.
 const STOPPED: Span = Span::seconds(5);

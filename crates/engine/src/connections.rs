@@ -8,6 +8,8 @@ mod services;
 mod stream_probes;
 
 pub(super) use bridges::next_news;
+pub(super) use server_probes::ProbedSession;
+pub use server_probes::{apply_probe, due_probe};
 
 use super::disk::{Disk, DiskChange};
 use super::parts::server_searches::ServerSearches;

@@ -9,7 +9,7 @@
 //! Nothing blocks the loop for long either: what remains to be read waits in the [agenda](parts::agenda), and each
 //! iteration does part of it.
 //!
-//! One iteration: `next_wakeup` waits, `handle_wakeup` applies what came and records what changed in [`changes`],
+//! One iteration: `next_wakeup` waits, `handle_wakeup` applies what came and records what changed in [`Changes`],
 //! `run_due_work` does part of the agenda and everything that is due, and `show_changes` passes the changes to the
 //! view.
 //!
@@ -19,13 +19,13 @@
 //! - [`connections`] talk to servers, bridges and services. They take the world and the disk as arguments.
 //! - [`steps`] are the rest of `impl Engine`: what concerns them all, above all orders, one kind of work per file.
 //! - [`parts`] are the fields of all these. Each owns its state, knows nothing of the engine and is tested alone.
-//! - [`wakeup`], [`view`] and [`changes`] define types that they share.
+//! - [`view`] is what shows the result.
 //! - [`observation`] is what a command is told: the sessions of a running tray, or of an engine that runs until it has
 //!   its first complete picture. [`past`] reads the sessions that an engine does not hold, because they are over.
 //! - [`ledger`], [`last_seen`] and [`exit_note`] are what our processes leave in the state folder for each other.
 //!
-//! Steps import the engine, which imports connections, which import the disk, which imports the world, and all of them
-//! import parts: never the other way round.
+//! Steps call connections, which call the disk, which changes the world, and all of them call parts: never the other way
+//! round.
 //!
 //! Begin with [`Engine::run`] below.
 
@@ -48,12 +48,10 @@ pub mod past;
 mod steps;
 pub mod terminal;
 mod view;
-mod wakeup;
 mod world;
 
-pub use parts::fleet::{Entry, Fleet, LastProgress, Shown};
-pub use parts::fleet::{Trouble, Twin, unreached};
-pub use parts::probe::{apply_probe, due_probe};
+pub use connections::{apply_probe, due_probe};
+pub use parts::fleet::{Entry, Fleet, LastProgress, Shown, Trouble, Twin, unreached};
 pub use parts::settings_file::SettingsSource;
 use pilotlight_system::log;
 pub use view::{Settings, View};
@@ -68,7 +66,6 @@ use disk::Disk;
 use last_seen::Seen;
 use observation::PendingReports;
 use parts::hosts::Hosts;
-use parts::orders::Orders;
 use parts::outboxes::Outboxes;
 use parts::status_log::StatusLog;
 use pilotlight_agents::control::Bridges;
@@ -79,8 +76,9 @@ use pilotlight_system::signals::Signals;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::time::Duration;
+use steps::orders::PostponedOrder;
+use steps::wakeups::{SignalSource, WakeupSources};
 use tokio::sync::mpsc;
-use wakeup::{SignalSource, WakeupSources};
 use world::{Pace, World};
 
 /// How long to wait at exit for connections to close.
@@ -91,7 +89,10 @@ pub struct Engine {
     world: World,
     disk: Disk,
     connections: Connections,
-    orders: Orders,
+    /// The orders that wait for something to happen.
+    postponed: Vec<PostponedOrder>,
+    /// Called before the first order that may leave us connected to a session.
+    on_first_attach: Option<Box<dyn FnOnce() + Send>>,
     outboxes: Outboxes,
     hosts: Hosts,
     status_log: StatusLog,
@@ -125,7 +126,8 @@ impl Engine {
             disk,
             world,
             connections: Connections::new(),
-            orders: Orders::default(),
+            postponed: Vec::new(),
+            on_first_attach: None,
             outboxes: Outboxes::default(),
             hosts: Hosts::default(),
             status_log: StatusLog::default(),
@@ -151,7 +153,7 @@ impl Engine {
     /// Calls `serve` once, right before the first order that may leave us connected to a session, and before anything
     /// is sent for it. At that moment, no other process of ours acts on the session or holds it.
     pub fn on_first_attach(&mut self, serve: impl FnOnce() + Send + 'static) {
-        self.orders.on_first_attach = Some(Box::new(serve));
+        self.on_first_attach = Some(Box::new(serve));
     }
 
     /// Notes whether the user has installed the bridge: another process may listen for it.
@@ -259,7 +261,7 @@ impl Engine {
     /// Reports outstanding results and closes all connections.
     async fn shut_down(mut self) {
         self.connections.tasks.deliver_remaining();
-        self.orders.fail_postponed();
+        self.fail_postponed();
         self.connections.tasks.disconnect_all(DISCONNECT_TIMEOUT).await;
     }
 

@@ -3,7 +3,7 @@
 
 use crate::disk::Disk;
 use crate::parts::fleet::end_sample;
-use crate::wakeup::{SignalSource, WakeupSources};
+use crate::steps::wakeups::{SignalSource, WakeupSources};
 use crate::world::World;
 use crate::{Engine, Fleet, View};
 use pilotlight_agents::adapter::agent_named;

@@ -138,8 +138,8 @@ mod tests {
     use pilotlight_core::fleet::Kind;
     use pilotlight_core::limits::Limits;
     use pilotlight_core::owner::Owner;
+    use pilotlight_core::remote::Host;
     use pilotlight_core::remote::{Clocks, SessionReport, read};
-    use pilotlight_core::session::remote::Host;
     use pilotlight_core::session::{HomeId, Key, Observed};
     use pilotlight_core::time::{Moment, Time};
     use pilotlight_core::verdict::Status;

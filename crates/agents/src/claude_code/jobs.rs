@@ -1,7 +1,7 @@
 //! What a background session asks: the only file that says so, `jobs/<the first part of its id>/state.json`.
 
-use pilotlight_core::reported_state::Asks;
 use pilotlight_core::text::{COMMAND_MAX, NAME_MAX, plain};
+use pilotlight_core::verdict::reported_state::Asks;
 use pilotlight_system::plain_file::{self, Links};
 use serde::Deserialize;
 use std::io::Read;

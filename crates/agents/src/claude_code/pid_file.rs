@@ -2,8 +2,8 @@
 //!
 //! Beside them lie files with secrets, `<pid>.<hex>.key`: only names that are all digits are ever opened.
 
-use pilotlight_core::reported_state::{State, Wait};
 use pilotlight_core::time::Time;
+use pilotlight_core::verdict::reported_state::{State, Wait};
 use pilotlight_system::plain_file::{self, Links, OpenError, is_absence};
 use pilotlight_system::process::{self, Reading};
 use serde_json::Value;

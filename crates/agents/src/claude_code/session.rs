@@ -1,14 +1,15 @@
 //! Reads one session: the file of the process that runs it, its log, and those of its sub-agents.
 
+use super::adapter::resume_line;
 use super::head::{self, Head, kind};
 use super::jobs::{self, Job};
 use super::log_format::LOG_FORMAT;
 use super::pid_file::{self, Life, Listed, PidFile};
 use super::running::{may_run, runs_it};
+use super::store;
 use super::strays;
 use super::sub_agents::SubAgents;
-use super::target::Claim;
-use super::{resume, store};
+use super::target::{self, Claim};
 use crate::claude_code::ClaudeCode;
 use crate::evidence::Evidence;
 use crate::openings::OpenSessions;
@@ -18,10 +19,10 @@ use crate::runners::{Runner, identity};
 use crate::tail::{ReadContext, ReadOutcome, Tail};
 use pilotlight_core::limits::Limits;
 use pilotlight_core::owner::{Doubt, Held, Owner};
-use pilotlight_core::reported_state::{ReportedState, State, Wait};
 use pilotlight_core::session::{About, Allows, Observed, Supervised};
 use pilotlight_core::text::{NAME_MAX, plain};
 use pilotlight_core::time::{Moment, Span, Time};
+use pilotlight_core::verdict::reported_state::{ReportedState, State, Wait};
 use pilotlight_system::file_times::modified;
 use pilotlight_system::process::is_stopped;
 use std::collections::HashSet;
@@ -240,7 +241,7 @@ impl Session {
     fn held(&mut self, file: &PidFile, now: Time) -> Held {
         let process = (file.pid, file.start.clone());
         if self.shown.as_ref() != Some(&process) {
-            self.shown = strays::is_shown(file, &self.log, now).then_some(process);
+            self.shown = target::is_shown(file, &self.log, now).then_some(process);
         }
         if self.shown.is_some() { Held::Verified } else { Held::Unverified }
     }
@@ -495,7 +496,7 @@ impl SessionReader for Session {
     }
 
     fn resume_line(&self) -> Option<String> {
-        resume::line(&self.id)
+        resume_line(&self.id)
     }
 
     fn process_ended(&mut self, observed: &mut Observed, pid: u32, at: Time) {

@@ -6,7 +6,7 @@ use super::store::AGENTS;
 use crate::reading::Reading;
 use crate::tail::{ReadOutcome, Tail};
 use pilotlight_core::facts::{Facts, SubAgentLog};
-use pilotlight_core::reported_state::Asks;
+use pilotlight_core::verdict::reported_state::Asks;
 use pilotlight_system::file_times::modified;
 use pilotlight_system::plain_file::{self, Links};
 use serde::Deserialize;

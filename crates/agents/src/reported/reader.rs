@@ -4,10 +4,10 @@ use super::record::{Process, Record};
 use crate::reader::SessionReader;
 use crate::reading::{ReadStatus, Reading};
 use pilotlight_core::agent::Agent;
-use pilotlight_core::hook_report;
 use pilotlight_core::owner::{Held, Owner};
 use pilotlight_core::session::{About, Allows, Observed};
 use pilotlight_core::time::{Moment, Time};
+use pilotlight_core::verdict::hook_report::HookReport;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -61,7 +61,7 @@ impl SessionReader for ReportReader {
         observed.allows = Allows::Nothing { why: READ_ONLY.into() };
         observed.about = About { name: record.title, cwd: record.cwd, ..About::default() };
         observed.hook_report =
-            Some(hook_report::HookReport { said, since, reason: record.reason, at, has_worked: record.has_worked });
+            Some(HookReport { said, since, reason: record.reason, at, has_worked: record.has_worked });
         Ok(ReadStatus::Complete)
     }
 

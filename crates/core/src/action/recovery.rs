@@ -6,11 +6,11 @@
 use super::reach::{has_open_tool, is_bridged, reachable};
 use crate::attempts::ATTEMPTS;
 use crate::owner::Owner;
-use crate::reported_state::State;
 use crate::session::{Kind, Session};
 use crate::text::is_uuid;
 use crate::turn::{Closed, DENIED};
 use crate::verdict::Status;
+use crate::verdict::reported_state::State;
 use crate::words::offer::{Does, Sends, Way};
 use crate::words::refusal::{Instead, Refusal};
 
@@ -174,9 +174,9 @@ pub(super) fn resume(session: &Session, status: Status) -> Result<Does, Refusal>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reported_state::ReportedState;
     use crate::session::Observed;
     use crate::time::Moment;
+    use crate::verdict::reported_state::ReportedState;
 
     fn refusal(observed: Observed, status: Status) -> Option<Refusal> {
         let id = "36535f61-5c7b-4f09-a70b-2f8aed970001".into();

@@ -1,6 +1,6 @@
 //! What a host says of one of its sessions: all of it, in one line of JSON.
 
-use super::clocks::Clocks;
+use super::Clocks;
 use crate::action::{Action, has_open_tool, is_bridged, may_end_without_asking, offer, questions};
 use crate::fleet::{Label, Row, Session};
 use crate::form::Form;

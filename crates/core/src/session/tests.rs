@@ -1,11 +1,11 @@
 use super::*;
 use crate::form::Form;
-use crate::hook_report::HookActivity;
 use crate::owner::Doubt;
 use crate::question::Question;
-use crate::reported_state::{State, Wait};
 use crate::time::Moment;
 use crate::turn::{Request, SubAgent, Turn};
+use crate::verdict::hook_report::HookActivity;
+use crate::verdict::reported_state::{State, Wait};
 use crate::verdict::{Asking, Sample, StreamProbe};
 
 const AT: Moment = Moment::of(Time(1_763_700_000_000));

@@ -1,15 +1,46 @@
-//! The rules for an open turn: how long it may be silent, and how its work is described.
+//! The rules for an open turn: how long it may be silent, when to probe whether it receives an answer, and how its work is
+//! described.
 
 use super::liveness::StreamProbe;
-use super::probe_plan::{ProbePlan, Silence, is_looked_into};
 use super::{Candidate, Judge, SAMPLE_LEAD, SAMPLE_VALID_FOR, Status, candidate};
 use crate::owner::Owner;
-use crate::stream_probe::ProbeResult;
+use crate::stream_probe::{ProbeResult, WINDOW};
 use crate::text::least_of_size;
 use crate::time::{Moment, Span, Time};
 use crate::turn::{LastMessage, Phase, Turn};
 use crate::words::calls::Calls;
 use crate::words::reason::{Note, Proof, Reason, Seen, Situation, What, Work};
+
+/// A silence, and the limits that it is judged by.
+pub(super) struct Silence {
+    /// What was last heard.
+    pub(super) since: Moment,
+    pub(super) quiet: Span,
+    pub(super) stuck: Span,
+    /// A tool or something like it is open.
+    pub(super) open: bool,
+    pub(super) situation: Situation,
+}
+
+/// When to probe whether a session receives an answer, and for how long: so early before a limit of its silence that the
+/// limit is judged by what was seen, and at no other time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProbePlan {
+    /// When to begin, by the awake clock. `None` once every limit has been looked into.
+    pub at: Option<Time>,
+    /// How long until the second probe.
+    pub window: Span,
+}
+
+impl ProbePlan {
+    /// The next probe in a silence since `since`, with these limits, after the last one.
+    fn plan(since: Moment, quiet: Span, stuck: Span, last: Option<&StreamProbe>) -> Self {
+        let begin = |limit| Self { at: Some(since.awake + limit - window(limit)), window: window(limit) };
+        let due = [quiet, stuck].into_iter().filter(|&limit| !is_looked_into(since, limit, last));
+        let next = due.map(begin).min_by_key(|probe| probe.at);
+        next.unwrap_or(Self { at: None, window: window(stuck) })
+    }
+}
 
 impl Judge<'_> {
     /// Judges an open turn: `stuck`, `quiet`, `finishing` or `working`.
@@ -176,4 +207,14 @@ impl Judge<'_> {
             None => Some(due),
         }
     }
+}
+
+/// Whether the last probe was for this limit of a silence: such a probe ends when the limit passes.
+fn is_looked_into(since: Moment, limit: Span, last: Option<&StreamProbe>) -> bool {
+    last.is_some_and(|last| last.at.awake >= since.awake + limit)
+}
+
+/// How long a probe for a limit takes: shorter for a short limit, so that it does not begin with the silence.
+fn window(limit: Span) -> Span {
+    WINDOW.min(Span(limit.0 / 2)).max(Span::ZERO)
 }

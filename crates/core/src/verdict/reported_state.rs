@@ -1,16 +1,18 @@
-//! The rules for a session with an authority beside its log.
+//! What an authority beside a session's log states, and the rules for a session that has one: a file, a process or a hook
+//! of its agent says what it does now.
 //!
-//! The authority is ahead of the log by up to 0.7 s, and wins where they disagree. Between two steps of one turn it may
+//! Where there is one, it is right where the log is late or silent. It is ahead of the log by up to 0.7 s, and wins where they disagree. Between two steps of one turn it may
 //! say "idle" for up to 0.3 s. Both were seen with Claude Code 2.1.330 on a busy machine.
 
-use super::probe_plan::Silence;
+use super::open::Silence;
 use super::{Candidate, Judge, Status, asked, candidate};
 use crate::owner::Owner;
-use crate::reported_state::{State, Wait};
 use crate::time::{Moment, Span};
 use crate::turn::{Closed, Ending, LastMessage, Turn};
 use crate::words::calls::Calls;
 use crate::words::reason::{Background, Note, Reason, Situation, What};
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
 /// How long a session must have been idle to be at rest, if its log was written just before.
 const RESTS_AFTER: Span = Span(500);
@@ -20,6 +22,55 @@ const KNOWS_WITHIN: Span = Span::seconds(5);
 const JUST_BEFORE: Span = Span::seconds(2);
 /// How long the log may be behind with the tool that is waited with.
 const LOG_BEHIND: Span = Span::seconds(1);
+
+/// What an authority states.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReportedState {
+    /// What the session does.
+    pub state: State,
+    /// Since when.
+    pub since: Moment,
+    /// Who states it, in words for the user: "its pid file".
+    pub by: Cow<'static, str>,
+    /// What it waits with, where the log of the session itself does not tell: a sub-agent's tool.
+    pub asks: Option<Asks>,
+}
+
+/// What a session does, as an authority states it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum State {
+    /// It works.
+    Busy,
+    /// It is its user's turn.
+    Idle {
+        /// A shell runs in the background.
+        shell: bool,
+    },
+    /// It waits for its user.
+    Waiting(Wait),
+    /// Its process has ended, and was not killed.
+    Ended,
+}
+
+/// What a session waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Wait {
+    /// A permission.
+    Permission,
+    /// The answer to a question.
+    Input,
+    /// A dialog in its terminal, which its user may have opened.
+    Dialog,
+}
+
+/// What a session waits with.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Asks {
+    /// The tool's name.
+    pub tool: Box<str>,
+    /// What the tool works on: a command, a path.
+    pub text: Option<Box<str>>,
+}
 
 impl<'a> Judge<'a> {
     /// Whether the session works, or waits in the middle of its work. `None`: nothing says so.

@@ -3,15 +3,15 @@
 use super::calls::Calls;
 use super::refusal::consent;
 use crate::agent::Agent;
-use crate::hook_report::HookActivity;
 use crate::owner::{Doubt, UNHELD, doubtful};
 use crate::question::Question;
+use crate::remote::Unreached;
 use crate::session::NoAnswer;
-use crate::session::remote::Unreached;
 use crate::short_reason::ShortReason;
 use crate::text::{COMMAND_MAX, counted, plain, size};
 use crate::time::{Moment, Span, Time};
 use crate::turn::{Ending, Fault};
+use crate::verdict::hook_report::HookActivity;
 use crate::verdict::status::Status;
 use serde::Serialize;
 use std::borrow::Cow;

@@ -3,7 +3,7 @@
 
 use super::form::Form;
 use super::values::{Config, Host, Reach};
-use super::{host, host_keys, parse};
+use super::{host, parse};
 use std::path::Path;
 use toml::de::{DeTable, DeValue};
 
@@ -32,11 +32,11 @@ pub fn wrong_host(host: &Host) -> Option<WrongPart> {
     fn wrong<T>(table: &DeTable<'_>, key: &str, form: &Form<T>) -> Option<String> {
         table.get(key).and_then(|value| (form.read)(value).err()).map(|wrong| wrong.what)
     }
-    wrong(table, "name", &host_keys::NAME)
+    wrong(table, "name", &host::NAME)
         .map(|_| WrongPart::Name)
-        .or_else(|| wrong(table, "ssh", &host_keys::SSH).map(|_| WrongPart::Ssh))
-        .or_else(|| wrong(table, "program", &host_keys::PROGRAM).map(|_| WrongPart::Program))
-        .or_else(|| wrong(table, "command", &host_keys::COMMAND).map(WrongPart::Command))
+        .or_else(|| wrong(table, "ssh", &host::SSH).map(|_| WrongPart::Ssh))
+        .or_else(|| wrong(table, "program", &host::PROGRAM).map(|_| WrongPart::Program))
+        .or_else(|| wrong(table, "command", &host::COMMAND).map(WrongPart::Command))
         .or_else(|| (parse(&entry, Path::new(".")).0.hosts != [host.clone()]).then(any))
 }
 
@@ -50,7 +50,7 @@ pub fn names_host(text: &str, name: &str) -> Option<bool> {
 
 /// The hosts of a text that may be wrong.
 fn tables<'a, 'i>(document: &'a DeTable<'i>) -> impl Iterator<Item = &'a DeTable<'i>> {
-    let hosts = document.get(host_keys::TABLE).and_then(|hosts| hosts.get_ref().as_array());
+    let hosts = document.get(host::TABLE).and_then(|hosts| hosts.get_ref().as_array());
     hosts.into_iter().flatten().filter_map(|host| host.get_ref().as_table())
 }
 
@@ -66,7 +66,7 @@ pub fn with_host(text: &str, host: &Host) -> Option<String> {
 pub fn without_host(text: &str, name: &str) -> Option<String> {
     let mark = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
     let document = DeTable::parse(&text[mark..]).ok()?;
-    let DeValue::Array(hosts) = document.get_ref().get(host_keys::TABLE)?.get_ref() else { return None };
+    let DeValue::Array(hosts) = document.get_ref().get(host::TABLE)?.get_ref() else { return None };
     let named = hosts.iter().find(|host| {
         let name_of = host.get_ref().as_table().and_then(|table| table.get("name")?.get_ref().as_str());
         name_of == Some(name)

@@ -5,7 +5,7 @@ use super::reading;
 use super::scan::NAMES_PER_STEP;
 use crate::disk::Disk;
 use crate::parts::shares::for_shares;
-use crate::wakeup::SignalSource;
+use crate::steps::wakeups::SignalSource;
 use crate::world::World;
 use pilotlight_agents::listing::QuickScan;
 use pilotlight_agents::reading::{PastSession, Reading};

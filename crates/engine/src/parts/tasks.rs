@@ -12,8 +12,8 @@ pub(crate) use order_task::{Continuation, NewOwner, OrderResult, OrderTask};
 
 use super::fleet::Fleet;
 use super::resumes::Resumer;
+use crate::connections::ProbedSession;
 use crate::ledger::Section;
-use crate::parts::probe::ProbedSession;
 use crate::parts::stream_probes::ProbeId;
 use pilotlight_agents::channel::action_context::{LogView, LoggedRequest, Permit, Reports};
 use pilotlight_agents::channel::connection_event::ConnectionEvent;

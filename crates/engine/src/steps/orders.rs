@@ -15,11 +15,12 @@ mod automatic;
 mod postponed;
 mod start;
 
+pub(crate) use postponed::PostponedOrder;
+
 use crate::Engine;
 use crate::control::opened::InWindow;
 use crate::control::{self, PendingOrder, origin};
 use crate::ledger::{LockError, LockGuard};
-use crate::parts::orders::{OrderDeadline, PostponedOrder, WaitFor};
 use crate::parts::settings_file::SettingsFile;
 use pilotlight_core::action::{ActionFlag, is_bridged, may_end_without_asking, offer, unproven};
 use pilotlight_core::attempts::Attempts;
@@ -33,6 +34,7 @@ use pilotlight_system::log::{self, private};
 use pilotlight_system::note::Note;
 use pilotlight_system::paths::canonical;
 use pilotlight_system::process::is_stopped;
+use postponed::{OrderDeadline, WaitFor};
 use std::path::PathBuf;
 
 /// What becomes of an order now.
@@ -194,7 +196,7 @@ impl Engine {
                 if let WaitFor::Room(_) = waits_for {
                     self.world.update_control(&key, |control| control.under_way = Some(action));
                 }
-                self.orders.postponed.push(PostponedOrder { pending, waits_for, until });
+                self.postponed.push(PostponedOrder { pending, waits_for, until });
             }
             Next::Start(guard) => self.start_task(&key, &pending, guard),
         }

@@ -11,7 +11,6 @@ mod asked;
 mod compositor;
 mod focus;
 mod on_screen;
-mod place;
 mod places;
 #[cfg(test)]
 mod tests;
@@ -20,7 +19,7 @@ mod x11;
 
 use compositor::Compositor;
 use pilotlight_system::process::{ancestors, terminal_of, variables};
-use place::{Place, Wanted};
+use places::{Place, Wanted};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 pub use x11::OpenMenu;

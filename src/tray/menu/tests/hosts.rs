@@ -4,8 +4,8 @@ use super::*;
 use crate::tray::view::Reviewed;
 use pilotlight_core::action::Which;
 use pilotlight_core::agent::Agent;
+use pilotlight_core::remote::Host;
 use pilotlight_core::remote::{Clocks, SessionReport, read};
-use pilotlight_core::session::remote::Host;
 use pilotlight_engine::Trouble;
 
 /// Adds a session of devbox that asks to run this.

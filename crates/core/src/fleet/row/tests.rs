@@ -1,8 +1,8 @@
 use super::*;
 use crate::attempts::Mark;
-use crate::reported_state::{ReportedState, State};
 use crate::session::NoAnswer;
 use crate::turn::{Closed, Ending};
+use crate::verdict::reported_state::{ReportedState, State};
 
 const START: Time = Time(1_700_000_000_000);
 

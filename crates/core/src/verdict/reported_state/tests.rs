@@ -3,10 +3,10 @@ use crate::event::{Body, Event, ToolResult};
 use crate::facts::Facts;
 use crate::limits::Limits;
 use crate::owner::Owner;
-use crate::reported_state::{Asks, ReportedState, State, Wait};
 use crate::scan::Text;
 use crate::session::Session;
 use crate::time::{Moment, Span, Time};
+use crate::verdict::reported_state::{Asks, ReportedState, State, Wait};
 use crate::verdict::{Liveness, Observations, Status, judge};
 
 const START: i64 = 1_795_461_440_000;

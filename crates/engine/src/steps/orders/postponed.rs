@@ -3,13 +3,13 @@
 
 use super::refuse;
 use crate::Engine;
+use crate::connections::due_probe;
 use crate::control::PendingOrder;
-use crate::parts::orders::{OrderDeadline, PostponedOrder, WaitFor};
-use crate::parts::probe::due_probe;
 use pilotlight_agents::channel::PROBE_TIMEOUT;
 use pilotlight_agents::reading::GRACE;
 use pilotlight_core::action::{Action, ActionFlag, ServerState};
 use pilotlight_core::fleet::{Kind, Session};
+use pilotlight_core::order::{Outcome, Report};
 use pilotlight_core::owner::{Held, Owner};
 use pilotlight_core::session::Key;
 use pilotlight_core::time::{Span, Time};
@@ -34,14 +34,64 @@ const NOTED_WITHIN: Span = Span::seconds(2);
 /// How long until a lock of another Pilotlight is tried again.
 const LOCK_RETRY: Span = Span(100);
 
+/// An order that waits.
+pub(crate) struct PostponedOrder {
+    pub(super) pending: PendingOrder,
+    pub(super) waits_for: WaitFor,
+    /// When the wait ends in any case, by the awake clock.
+    pub(super) until: Time,
+}
+
+/// How long an order may still wait.
+#[derive(Clone, Copy)]
+pub(super) enum OrderDeadline {
+    /// For whatever there is to wait for.
+    Full,
+    /// Only for others that answer the same session, here or in another Pilotlight, until this moment.
+    ForTurn(Time),
+}
+
+/// What an order may wait for.
+pub(super) enum WaitFor {
+    /// That this session's log is read to its end: until then nothing is known of what the session does now. The order
+    /// may then wait for something else.
+    Log(Key, OrderDeadline),
+    /// The exit of this process.
+    End(u32),
+    /// That the process of a new lock of this session holds it, or does not.
+    Owner(Key),
+    /// The bridge to the session of this id.
+    Bridge(Box<str>),
+    /// The answer of this silent session's server to the question what the session does.
+    Probe(Key),
+    /// The end of what is being done with this session.
+    Turn(Key),
+    /// That fewer recoveries run, for one of this session: it waits for however long they take.
+    Room(Key),
+    /// That another Pilotlight has finished with the session. No system tells when, so it is tried again and again until
+    /// this moment, by the awake clock.
+    Lock(Time),
+}
+
 impl Engine {
+    /// When, by the awake clock, the first wait ends.
+    pub(crate) fn postponed_until(&self) -> Option<Time> {
+        self.postponed.iter().map(|postponed| postponed.until).min()
+    }
+
+    /// Fails all waiting orders, at exit.
+    pub(crate) fn fail_postponed(&mut self) {
+        for postponed in self.postponed.drain(..) {
+            postponed.pending.report(Report::End(Outcome::Failed("Pilotlight is ending; nothing was sent".into())));
+        }
+    }
+
     /// Tries the orders again whose wait is over.
     pub(crate) fn retry_postponed(&mut self) {
         let now = self.world.now().awake;
         // One at a time: of those that wait for each other, the first keeps the next waiting.
-        while let Some(due) = self.orders.postponed.iter().position(|it| it.until <= now || self.is_over(&it.waits_for))
-        {
-            let PostponedOrder { pending, waits_for, until } = self.orders.postponed.remove(due);
+        while let Some(due) = self.postponed.iter().position(|it| it.until <= now || self.is_over(&it.waits_for)) {
+            let PostponedOrder { pending, waits_for, until } = self.postponed.remove(due);
             let end = match waits_for {
                 WaitFor::Log(key, patience) => {
                     self.go_on_after_log(pending, &key, patience);

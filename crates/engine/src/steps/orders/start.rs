@@ -24,7 +24,7 @@ impl Engine {
         let action = pending.order.operation.action();
         // From here on, orders for the session come to us and are not forwarded.
         if action.is(ActionFlag::Counted)
-            && let Some(serve) = self.orders.on_first_attach.take()
+            && let Some(serve) = self.on_first_attach.take()
         {
             self.connections.holder_folders.clear();
             serve();

@@ -73,7 +73,7 @@ async fn a_fourth_recovery_waits_for_the_end_of_one_of_three() {
         engine.handle_task_message(message);
         engine.retry_postponed();
     }
-    assert!(engine.orders.postponed.is_empty());
+    assert!(engine.postponed.is_empty());
     let [.., report] = &mut reports;
     while !matches!(report.try_recv(), Ok(Report::End(Outcome::Failed(_)))) {
         let message = next(&mut engine).await;

@@ -2,7 +2,7 @@
 //! pane is the active one of what a client shows there.
 
 use super::on_screen::is_in_focus;
-use super::place::Wanted;
+use super::places::Wanted;
 use super::{Desktop, NESTING_MAX, places, tmux, window_hint, x11};
 use pilotlight_system::process::ancestors;
 use std::path::Path;

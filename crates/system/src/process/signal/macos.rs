@@ -7,7 +7,7 @@
 use rustix::io::Errno;
 use rustix::process::{Pid, kill_process};
 
-use super::request::{Expected, Force, unsent};
+use super::{Expected, Force, unsent};
 use crate::process::reading::Reading;
 use crate::process::{elsewhere, exits};
 use pilotlight_core::time::Time;

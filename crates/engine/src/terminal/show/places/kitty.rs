@@ -1,7 +1,7 @@
 //! kitty, over its remote control. A window of kitty's is a pane; what the desktop calls a window it calls an OS window.
 
+use super::{Place, Program, Selector, TerminalVariables, Wanted, text};
 use crate::terminal::show::asked::is_our_socket;
-use crate::terminal::show::place::{Place, Program, Selector, TerminalVariables, Wanted, text};
 use serde::Deserialize;
 use std::path::Path;
 

@@ -1,7 +1,7 @@
 //! Konsole, over the session bus.
 
+use super::{Place, Selector, TerminalVariables, Wanted, text};
 use crate::terminal::show::asked::TIMEOUT;
-use crate::terminal::show::place::{Place, Selector, TerminalVariables, Wanted, text};
 use pilotlight_system::deadline::run_within;
 use std::path::Path;
 use tokio::runtime::Builder;

@@ -1,7 +1,7 @@
 //! WezTerm, over its command line. Its windows are those of one process; which has a pane it does not tell.
 
+use super::{Place, Program, Selector, TerminalVariables, Wanted};
 use crate::terminal::show::asked::is_our_socket;
-use crate::terminal::show::place::{Place, Program, Selector, TerminalVariables, Wanted};
 use serde::Deserialize;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 //! zellij, over its command line. The process is a descendant of the session's server, which has no terminal; a client
 //! shows the session in one.
 
-use crate::terminal::show::place::{Place, Program, Selector, TerminalVariables, Wanted, text};
+use super::{Place, Program, Selector, TerminalVariables, Wanted, text};
 use pilotlight_system::process::{arguments, executable, is_of_our_user, terminal_of};
 use std::fs;
 use std::path::Path;
