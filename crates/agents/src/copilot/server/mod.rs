@@ -32,3 +32,5 @@ pub mod recover;
 pub mod reply;
 pub mod servers;
 mod shorten;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;

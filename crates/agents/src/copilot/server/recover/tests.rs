@@ -3,7 +3,8 @@ use crate::channel::action_context::{LogView, LoggedRequest, Reports};
 use crate::channel::answering::choose;
 use crate::channel::failure::{Failure, FailureKind};
 use crate::channel::request::Request;
-use crate::copilot::server::fake::{At, FakeServer, Response, greeting, on_step, site_at};
+use crate::copilot::server::fake::{FakeServer, Response, context_at, greeting};
+use crate::copilot::server::testing::TestContext;
 use pilotlight_core::order::{LOG_DIFFERS, Report, Step, Which};
 use pilotlight_core::time::Time;
 use pilotlight_core::turn::Call;
@@ -30,9 +31,9 @@ fn these(ids: &[&str]) -> Which {
     Which::These(ids.iter().map(|id| (*id).to_owned()).collect())
 }
 
-fn context(fakes: &[&FakeServer]) -> (At, watch::Sender<LogView>) {
+fn context(fakes: &[&FakeServer]) -> (TestContext, watch::Sender<LogView>) {
     let endpoints = fakes.iter().map(|fake| fake.endpoint.clone()).collect();
-    let (mut context, sender) = site_at(endpoints, LogView { turn_open: true, ..LogView::default() });
+    let (mut context, sender) = context_at(endpoints, LogView { turn_open: true, ..LogView::default() });
     context.owned = false;
     (context, sender)
 }
@@ -116,7 +117,7 @@ fn case_702_a_request_that_the_log_has_in_other_words_is_not_approved() {
         ] {
             let reports = Arc::new(Mutex::new(Vec::new()));
             let kept = Arc::clone(&reports);
-            let (mut context, _sight) = site_at(vec![fake.endpoint.clone()], log_view);
+            let (mut context, _sight) = context_at(vec![fake.endpoint.clone()], log_view);
             context.owned = false;
             context.reports = Reports::to(move |report| kept.lock().unwrap().push(report));
             let refused = context.servers.answer(&context, &these(&[id]), true).await.unwrap_err();
@@ -138,7 +139,7 @@ fn case_702_a_request_that_the_log_has_in_other_words_is_not_approved() {
             ("a", has(logged("a", "shell", Some("echo benign"), &[])), false),
         ] {
             let before = answered.load(Ordering::Relaxed);
-            let (mut context, _sight) = site_at(vec![fake.endpoint.clone()], log_view);
+            let (mut context, _sight) = context_at(vec![fake.endpoint.clone()], log_view);
             context.owned = false;
             let gone = context.servers.answer(&context, &these(&[id]), approve).await.unwrap_err();
             assert!(gone.why.starts_with("the request is no longer open"), "{id}: {gone}");
@@ -300,7 +301,7 @@ fn a_stop_is_seen_at_the_server_or_on_disk() {
         // Background work continues, but the log shows that the turn was aborted.
         let fake = abortable(|_| true).await;
         let (by_disk, log_view) = context(&[&fake]);
-        let by_disk = on_step(&by_disk, move |step| {
+        let by_disk = by_disk.at_steps(move |step| {
             if step == Step::Abort {
                 log_view.send_modify(|log_view| log_view.aborted = Some(Time(1)));
             }
