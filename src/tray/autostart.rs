@@ -64,19 +64,19 @@ pub(crate) struct Login {
     backend: Option<Arc<Backend>>,
     /// Why it cannot be changed, if there is no backend.
     unavailable: &'static str,
-    last: Arc<Mutex<Reading>>,
+    last: Arc<Mutex<CachedState>>,
     /// Whether changes are watched, by [`follow`](Self::follow).
     followed: Arc<AtomicBool>,
 }
 
 /// A state, and when it was read.
 #[derive(Debug)]
-struct Reading {
+struct CachedState {
     state: State,
     at: Instant,
 }
 
-impl Reading {
+impl CachedState {
     fn now(backend: Option<&Backend>, unavailable: &str) -> Self {
         let unknown = || State { can_change: false, ..State::off() }.because(unavailable);
         Self { state: backend.map_or_else(unknown, Backend::read), at: Instant::now() }
@@ -98,7 +98,7 @@ impl Login {
     }
 
     fn of(backend: Option<Backend>, unavailable: &'static str) -> Self {
-        let last = Arc::new(Mutex::new(Reading::now(backend.as_ref(), unavailable)));
+        let last = Arc::new(Mutex::new(CachedState::now(backend.as_ref(), unavailable)));
         Self { backend: backend.map(Arc::new), unavailable, last, followed: Arc::default() }
     }
 
@@ -115,11 +115,11 @@ impl Login {
     pub(crate) fn refresh(&self) -> bool {
         // Locked while reading: otherwise an older reading could replace a newer one.
         let mut last = self.last_reading();
-        let previous = std::mem::replace(&mut *last, Reading::now(self.backend.as_deref(), self.unavailable));
+        let previous = std::mem::replace(&mut *last, CachedState::now(self.backend.as_deref(), self.unavailable));
         previous.state != last.state
     }
 
-    fn last_reading(&self) -> MutexGuard<'_, Reading> {
+    fn last_reading(&self) -> MutexGuard<'_, CachedState> {
         self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

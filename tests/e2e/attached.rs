@@ -255,7 +255,7 @@ fn case_41_a_server_that_dies_while_we_attach_leaves_the_session_unchanged() {
         });
         match block_on(attach(&context, Policy::Ask, events, 1)) {
             Err(failure) => {
-                let step = if fatal == 1 { Step::Attach } else { Step::TakeOver };
+                let step = if fatal == 1 { Step::Attach } else { Step::Answer };
                 assert_eq!(failure.step, Some(step), "{failure}");
                 assert!(matches!(failure.faults[..], [Fault::Gone(_)]), "{failure}");
             }

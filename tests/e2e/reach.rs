@@ -5,7 +5,7 @@ use crate::support::model::Model;
 use crate::support::person::{Manner, Person};
 use crate::support::server::{Client, Server, Session};
 use crate::support::{SOON, spawn, wait_until};
-use pilotlight_agents::channel::action_context::{LogView, Reports};
+use pilotlight_agents::channel::action_context::{LogView, ReportSink};
 use pilotlight_agents::channel::connection_event::{ConnectionEvent, ConnectionEventKind};
 use pilotlight_agents::channel::endpoint::Endpoint;
 use pilotlight_agents::channel::failure::Failure;
@@ -13,7 +13,7 @@ use pilotlight_agents::channel::order::Policy;
 use pilotlight_agents::channel::{Channel, Keep};
 use pilotlight_agents::copilot::server::attached::{self, Attached};
 use pilotlight_agents::copilot::server::testing::TestContext;
-use pilotlight_core::order::{Report, Step, Which};
+use pilotlight_core::order::{OrderReport, Step, Which};
 use pilotlight_core::time::Time;
 use serde_json::Value;
 use std::collections::HashSet;
@@ -163,26 +163,26 @@ pub(crate) fn open(folder: &Folder) -> Which {
 
 /// Records what is reported.
 #[derive(Clone, Default)]
-pub(crate) struct Recorder(Arc<Mutex<Vec<Report>>>);
+pub(crate) struct Recorder(Arc<Mutex<Vec<OrderReport>>>);
 
 impl Recorder {
     /// The context, whose reports are recorded here.
     pub(crate) fn at(&self, context: &TestContext) -> TestContext {
         let reports = Arc::clone(&self.0);
-        context.with(Reports::to(move |report| reports.lock().unwrap().push(report)))
+        context.with(ReportSink::to(move |report| reports.lock().unwrap().push(report)))
     }
 
     /// How many times a step was reported.
     pub(crate) fn count(&self, step: Step) -> usize {
         let reports = self.0.lock().unwrap();
-        reports.iter().filter(|report| matches!(report, Report::Step(other, _) if *other == step)).count()
+        reports.iter().filter(|report| matches!(report, OrderReport::Step(other, _) if *other == step)).count()
     }
 
     /// The requests that were shown.
     pub(crate) fn shown(&self) -> String {
         let reports = self.0.lock().unwrap();
         let shown = reports.iter().filter_map(|report| match report {
-            Report::Request(request) => Some(request.text.as_str()),
+            OrderReport::Request(request) => Some(request.text.as_str()),
             _ => None,
         });
         shown.collect()

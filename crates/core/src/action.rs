@@ -20,7 +20,7 @@ pub use recovery::{is_cut_off, is_hosting};
 pub use spec::{Action, Operation, Reply, Which};
 pub use spec::{ActionFlag, Callers};
 
-use super::owner::{Held, Owner};
+use super::owner::{HoldProof, Owner};
 use super::session::{Allows, Kind, Session};
 use super::verdict::Status;
 use super::verdict::status::Phase;
@@ -193,7 +193,7 @@ fn end(action: Action, session: &Session) -> Result<Does, Refusal> {
 /// The process of a session, if only a file says that it runs it, and nothing else bears that out: any program of the user
 /// can write such a file. It is signalled only if the user agreed to that process.
 pub fn unproven(session: &Session) -> Option<u32> {
-    let is_by_file = session.observed.allows == Allows::Process && session.observed.held == Held::Unverified;
+    let is_by_file = session.observed.allows == Allows::Process && session.observed.held == HoldProof::Unverified;
     session.observed.owner.live().filter(|_| is_by_file && session.remote.is_none())
 }
 
@@ -212,8 +212,8 @@ pub fn may_end_without_asking(session: &Session) -> Result<(), Refusal> {
         return Err(Refusal::Unproven { pid });
     }
     match (session.observed.held, session.observed.owner.pid()) {
-        (Held::Verified, _) | (_, None) => Ok(()),
-        (Held::Pending | Held::Unverified, Some(pid)) => Err(Refusal::OnlyByLock { pid }),
+        (HoldProof::Verified, _) | (_, None) => Ok(()),
+        (HoldProof::Pending | HoldProof::Unverified, Some(pid)) => Err(Refusal::OnlyByLock { pid }),
     }
 }
 

@@ -39,14 +39,14 @@ mod sub_agents;
 
 pub use last_written::{EventType, LastWritten};
 
-use super::attempts::Marks;
+use super::attempts::RecoveryMarks;
 use super::event::{Body, Event};
 use super::hash::hash;
 use super::limits::Limits;
 use super::question::Question;
 use super::text::{NAME_MAX, plain};
 use super::time::{Moment, Span, Time};
-use super::turn::{Call, Closed, Denials, Ending, Lapse, LastMessage, Phase, Request, SubAgent, Turn};
+use super::turn::{Call, Closed, Denials, Ending, Lapse, LastMessage, Request, SubAgent, Turn, TurnPhase};
 use chain::Chain;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -119,10 +119,11 @@ pub struct Facts {
     /// When a tool that was not denied last ended.
     pub last_ran: Option<Moment>,
     /// The events by which recoveries are counted.
-    pub marks: Marks,
+    pub marks: RecoveryMarks,
     /// The id of the event that opened the last turn, open or over. Orders name a turn by it. It stays the same while
     /// Copilot continues on its own in autopilot. `None` if the turn's beginning was not read.
-    pub root: Option<Box<str>>,
+    #[serde(rename = "root")]
+    pub turn_id: Option<Box<str>>,
     /// The latest events, as links of a chain.
     chain: Chain,
 }
@@ -184,7 +185,7 @@ impl Facts {
             }
         }
         self.forked |= forks;
-        if self.turn.as_ref().is_some_and(|turn| turn.phase == Phase::Held) && !self.has_open_work() {
+        if self.turn.as_ref().is_some_and(|turn| turn.phase == TurnPhase::AwaitsOpenWork) && !self.has_open_work() {
             self.fold_round_end(at);
         }
     }
@@ -226,7 +227,7 @@ impl Facts {
 
     /// Records activity in the turn: if it is answered, the wait for its end starts over.
     const fn extend_answered(&mut self, at: Moment) {
-        if let Some(Turn { phase: Phase::Answered(since), .. }) = &mut self.turn {
+        if let Some(Turn { phase: TurnPhase::Answered(since), .. }) = &mut self.turn {
             *since = at;
         }
     }
@@ -245,9 +246,9 @@ impl Facts {
         };
         let after = |since: Moment, span: Span, ending| Some(Lapse { at: since.plus(span), ending, asks });
         match turn.phase {
-            Phase::Unanswered(since) => after(since, limits.finishing, Ending::Unanswered),
-            Phase::MayContinue(since) => after(since, limits.finishing, Ending::Completed),
-            Phase::Answered(since) if answered && turn.resumed.is_none() && self.requests.is_empty() => {
+            TurnPhase::Unanswered(since) => after(since, limits.finishing, Ending::Unanswered),
+            TurnPhase::MayContinue(since) => after(since, limits.finishing, Ending::Completed),
+            TurnPhase::Answered(since) if answered && turn.resumed.is_none() && self.requests.is_empty() => {
                 after(since, limits.answered, Ending::NeverClosed)
             }
             _ => {
@@ -287,7 +288,7 @@ impl Facts {
         let start_known = prompted || self.whole || self.closed.is_some();
         if self.turn.is_none() {
             let named = start_known && !id.is_empty();
-            self.root = named.then(|| plain(&String::from_utf8_lossy(id), NAME_MAX));
+            self.turn_id = named.then(|| plain(&String::from_utf8_lossy(id), NAME_MAX));
         }
         self.turn.get_or_insert_with(|| Turn::new(at, start_known, prompted))
     }

@@ -37,7 +37,7 @@ const REASON_MAX: usize = 1000;
 
 /// How a host is reached, as far as that says what can be done with its sessions.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Host {
+pub struct RemoteHost {
     /// Its name in the settings.
     pub name: Box<str>,
     /// Whether a terminal of this machine can run a command there.
@@ -48,7 +48,7 @@ pub struct Host {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Remote {
     /// Where it is.
-    pub host: Host,
+    pub host: RemoteHost,
     /// Its name, for scripts.
     pub name: Box<str>,
     /// Its folder's name.
@@ -183,7 +183,7 @@ impl Clocks {
 /// # Errors
 /// What is wrong with the report. It is not quoted.
 pub fn read(
-    host: &Host,
+    host: &RemoteHost,
     report: SessionReport,
     clocks: &Clocks,
     agent: impl Fn(&str) -> Option<Agent>,
@@ -206,19 +206,22 @@ pub fn read(
     let mut session = Session {
         id: report.id,
         observed: Observed { agent, about, ..Observed::default() },
-        control: Control { wanted: report.wanted.filter(|id| id.len() <= ID_MAX), ..Control::default() },
+        control: Control {
+            approval_requested: report.approval_requested.filter(|id| id.len() <= ID_MAX),
+            ..Control::default()
+        },
         liveness: Liveness { questions: asked(report.question, report.form, remote.since), ..Liveness::default() },
         remote: Some(Box::new(remote)),
         ..Session::default()
     };
-    session.observed.facts.root = report.root.filter(|root| root.len() <= ID_MAX);
+    session.observed.facts.turn_id = report.turn_id.filter(|id| id.len() <= ID_MAX);
     session.observed.facts.requests =
         report.requests.into_iter().take(session_report::REQUESTS_MAX).filter_map(request).collect();
     Ok(session)
 }
 
 /// What is said of a session besides what every session has.
-fn remote(host: &Host, report: &SessionReport, status: Status, clocks: &Clocks) -> Remote {
+fn remote(host: &RemoteHost, report: &SessionReport, status: Status, clocks: &Clocks) -> Remote {
     let turn =
         report.turn.map(|turn| TurnView { since: clocks.here(turn.since), tools: turn.tools, older: turn.older });
     let (since, last) = (clocks.here(report.since), report.last_progress.map(|at| clocks.here(at)));

@@ -183,7 +183,7 @@ struct Judge<'a> {
 
 impl<'a> Judge<'a> {
     /// Whether `span` has passed since `start`. If not, schedules a recheck for when it has.
-    fn passed(&mut self, start: Moment, span: Span) -> bool {
+    fn passed_or_recheck(&mut self, start: Moment, span: Span) -> bool {
         let at = start.awake + span;
         if at <= self.now.awake {
             return true;
@@ -219,7 +219,7 @@ impl<'a> Judge<'a> {
         if let Some(stopped) = self.liveness.stopped
             && !turn.prompted
             && turn.opened.wall >= stopped
-            && !self.passed(turn.opened, STOPPED - (turn.opened.wall - stopped))
+            && !self.passed_or_recheck(turn.opened, STOPPED - (turn.opened.wall - stopped))
         {
             return (None, Some(Closed { ending: Ending::Aborted, at: turn.opened, asks: false }));
         }
@@ -233,7 +233,7 @@ impl<'a> Judge<'a> {
         }
         if let Some(lapse) = self.facts.next_lapse(self.limits) {
             let (at, ending) = (lapse.at, lapse.ending);
-            if self.passed(at, Span::ZERO) {
+            if self.passed_or_recheck(at, Span::ZERO) {
                 return over(ending, at);
             }
         }
@@ -306,7 +306,7 @@ impl<'a> Judge<'a> {
         Some(candidate(Status::Idle, since, Reason::Opened.and(unfinished)))
     }
 
-    /// The server's answer, if nothing has happened since the probe.
+    /// The server's answer, if nothing has happened since it was asked.
     fn answer(&self) -> Option<&'a Answer> {
         self.liveness.answer(self.facts)
     }
@@ -342,7 +342,8 @@ impl<'a> Judge<'a> {
         }
         let lasts: Vec<_> =
             self.facts.background_sub_agents(self.now, self.limits).map(|sub_agent| sub_agent.last).collect();
-        let agents = lasts.into_iter().filter(|&last| !self.passed(last, self.limits.background_agent)).count();
+        let agents =
+            lasts.into_iter().filter(|&last| !self.passed_or_recheck(last, self.limits.background_agent)).count();
         Background { agents, shells }
     }
 
@@ -363,7 +364,7 @@ impl<'a> Judge<'a> {
         // The same age on the awake clock as on the wall clock, but not before the last event.
         let awake = (self.now.awake - (self.now.wall - started)).max(last.awake);
         let started = Moment { wall: started, awake };
-        self.passed(started, self.limits.resumed).then(|| started.plus(self.limits.resumed))
+        self.passed_or_recheck(started, self.limits.resumed).then(|| started.plus(self.limits.resumed))
     }
 
     /// Judges a session without an open turn: `working` in the background, or `idle`.

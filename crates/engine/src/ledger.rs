@@ -81,7 +81,7 @@ pub(crate) struct LockGuard {
 #[derive(Debug)]
 pub(crate) enum LockError {
     /// Another process holds it. Contains its note, whose `doing` is the name of an action; `None` if there is none.
-    Held(Option<Note>),
+    Taken(Option<Note>),
     /// Neither lock can be taken: which one failed, and why.
     Unknown(PathBuf, io::Error),
 }
@@ -150,7 +150,7 @@ impl Page {
     pub(crate) fn try_lock(&self, doing: &str) -> Result<LockGuard, LockError> {
         let outcome = |lock: Result<File, TryLockError>| match lock {
             Ok(lock) => Ok(Ok(lock)),
-            Err(TryLockError::WouldBlock) => Err(LockError::Held(self.holder())),
+            Err(TryLockError::WouldBlock) => Err(LockError::Taken(self.holder())),
             Err(TryLockError::Error(error)) => Ok(Err(error)),
         };
         let path = self.stem.as_ref().map(|stem| stem.with_extension("lock"));

@@ -50,7 +50,6 @@ pub mod terminal;
 mod view;
 mod world;
 
-pub use connections::{apply_probe, due_probe};
 pub use parts::fleet::{Entry, Fleet, LastProgress, Shown, Trouble, Twin, unreached};
 pub use parts::settings_file::SettingsSource;
 use pilotlight_system::log;
@@ -63,8 +62,8 @@ use crate::control::opened::OpenedWindows;
 use crate::hosts::Purpose;
 use connections::Connections;
 use disk::Disk;
-use last_seen::Seen;
-use observation::PendingReports;
+use last_seen::LastSeen;
+use observation::PendingObservations;
 use parts::hosts::Hosts;
 use parts::outboxes::Outboxes;
 use parts::status_log::StatusLog;
@@ -99,7 +98,7 @@ pub struct Engine {
     /// The windows that clicks opened.
     windows: OpenedWindows,
     /// Those who asked for the sessions, until what they asked for is read.
-    reports: PendingReports,
+    reports: PendingObservations,
     /// The user was told what ends with us: the next Ctrl-C exits.
     warned_of_exit: bool,
     commands: mpsc::UnboundedReceiver<Command>,
@@ -109,13 +108,13 @@ pub struct Engine {
 
 impl Engine {
     /// Creates an engine for these homes. Nothing is read before [`run`](Self::run).
-    pub fn new(homes: &[Home], config: Config, seen: Seen) -> Self {
+    pub fn new(homes: &[Home], config: Config, seen: LastSeen) -> Self {
         let world = World::new(config, Pace::Following);
         Self::with(Disk::new(homes, seen, world.now().awake), world)
     }
 
     /// Creates an engine that looks at these homes once: for [`observe`](Self::observe).
-    pub fn for_one_look(homes: &[Home], config: Config, seen: Seen) -> Self {
+    pub fn for_one_look(homes: &[Home], config: Config, seen: LastSeen) -> Self {
         let world = World::new(config, Pace::Once);
         Self::with(Disk::unwatched(homes, seen, world.now().awake), world)
     }
@@ -132,7 +131,7 @@ impl Engine {
             hosts: Hosts::default(),
             status_log: StatusLog::default(),
             windows: OpenedWindows::default(),
-            reports: PendingReports::default(),
+            reports: PendingObservations::default(),
             warned_of_exit: false,
             commands,
             command_sender,
@@ -223,7 +222,7 @@ impl Engine {
         self.world.changes.redraw = true; // also if there is no session yet
         self.connections.probe_silences(&mut self.world, &self.disk, view.asks_servers());
         if view.asks_servers() {
-            self.connections.probe_silent_sessions(&mut self.world, &self.disk);
+            self.connections.query_silent_sessions(&mut self.world, &self.disk);
             self.connections.watch_services(&mut self.world, &self.disk);
         }
         if view.wants_history() {
@@ -250,11 +249,11 @@ impl Engine {
         self.connections.probe_silences(&mut self.world, &self.disk, view.asks_servers());
         self.reconnect_automatically(view.may_auto_reconnect());
         if view.asks_servers() {
-            self.connections.probe_silent_sessions(&mut self.world, &self.disk);
+            self.connections.query_silent_sessions(&mut self.world, &self.disk);
             self.connections.watch_services(&mut self.world, &self.disk);
         }
         let flow = self.show_changes(view);
-        self.send_reports();
+        self.send_observations();
         flow
     }
 

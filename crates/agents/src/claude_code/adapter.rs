@@ -1,7 +1,7 @@
 //! Claude Code as an [`Adapter`].
 
-use super::running::{FINGERPRINT, HOME, HOME_VARIABLE, WORD};
-use super::session::{self, Session};
+use super::running::{DISPLAY_NAME, FINGERPRINT, HOME, HOME_VARIABLE};
+use super::session::{self, ClaudeReader};
 use super::store::{self, DEPTH, PROJECTS, SessionScan, session_of, subject_inside};
 use super::{log_format, pid_file, running};
 use crate::adapter::Adapter;
@@ -29,7 +29,7 @@ use std::sync::Arc;
 pub(crate) const PROFILE: Profile = Profile {
     names: Names {
         name: "claude-code",
-        word: WORD,
+        word: DISPLAY_NAME,
         mark: "Claude",
         no_owner: "no process names it",
         left_behind: "it left its file behind",
@@ -72,7 +72,7 @@ impl Adapter for ClaudeCode {
     }
 
     fn open(&self, home: &Home, id: &str, log: PathBuf) -> Reader {
-        Box::new(Session::new(home.folder(), home.root(), id, log))
+        Box::new(ClaudeReader::new(home.folder(), home.root(), id, log))
     }
 
     fn has(&self, home: &Home, id: &str) -> bool {

@@ -5,13 +5,13 @@
 //! the common folder, and a log that changes when the process reports a new state.
 
 use super::pid_file::{self, Life, PidFile};
-use super::running::{self, WORD, runs_it};
+use super::running::{self, DISPLAY_NAME, runs_it};
 use super::store::{self, PROJECTS};
 use crate::evidence::{self, Evidence};
 use pilotlight_core::time::{Span, Time};
 use pilotlight_system::file_times::modified;
 use pilotlight_system::process::{
-    Expected, Force, Handle, Reading, SLACK, arguments, executable, folder_of, is_of_our_user, read,
+    Expected, Force, Handle, ProcessStatus, SLACK, arguments, executable, folder_of, is_of_our_user, read,
 };
 use std::collections::HashSet;
 use std::fs;
@@ -75,7 +75,9 @@ impl Evidence for Claim {
         }
         // Any tool of a session can write such a file, about any process.
         if !runs_it(pid, &self.file.home) {
-            return Err(format!("process {pid} is not known to run {WORD} with this home. Nothing was signalled"));
+            return Err(format!(
+                "process {pid} is not known to run {DISPLAY_NAME} with this home. Nothing was signalled"
+            ));
         }
         Ok(Box::new(Target { claim: self.clone(), now, handle }))
     }
@@ -158,7 +160,7 @@ fn touched(log: &Path) -> Option<Time> {
 
 fn started(file: &PidFile, now: Time) -> Option<Time> {
     match read(file.pid, now) {
-        Reading::Process { started, .. } => started,
+        ProcessStatus::Process { started, .. } => started,
         _ => file.started,
     }
 }

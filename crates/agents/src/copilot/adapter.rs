@@ -73,7 +73,7 @@ impl Adapter for Copilot {
         &PROFILE
     }
 
-    fn list(&self, home: &Home, _stamps: ListingCache) -> io::Result<Listing> {
+    fn list(&self, home: &Home, _cache: ListingCache) -> io::Result<Listing> {
         store::session_ids(home.root()).map(Listing::of)
     }
 

@@ -186,8 +186,12 @@ mod tests {
     /// Case 349: of a run that ended with denials nobody is known, and its end is stated.
     #[test]
     fn case_349_a_session_whose_end_is_stated_is_resumed_and_one_that_a_service_runs_is_joined() {
-        let ended =
-            ReportedState { state: State::Ended, since: Moment::default(), by: "its process".into(), asks: None };
+        let ended = ReportedState {
+            state: State::Ended,
+            since: Moment::default(),
+            by: "its process".into(),
+            waiting_tool: None,
+        };
         let reported_state = Observed { reported_state: Some(ended), ..Observed::default() };
         assert_eq!(refusal(reported_state, Status::Failed), None);
         assert_eq!(refusal(Observed::default(), Status::Failed), Some(Refusal::OwnerUnknown));

@@ -4,7 +4,7 @@ use super::label::Label;
 use crate::action::reach::bridge_of;
 use crate::action::{Action, offer};
 use crate::agent::Agent;
-use crate::confusable::doubt;
+use crate::confusable::find_confusable;
 use crate::limits::Limits;
 use crate::owner::Owner;
 use crate::question::Question;
@@ -93,7 +93,7 @@ impl RequestView {
             kind: request.kind.clone(),
             text: request.asks.clone(),
             paths: request.paths.clone(),
-            reads_plain: request.asks.as_deref().is_some_and(|asks| doubt(asks).is_none()),
+            reads_plain: request.asks.as_deref().is_some_and(|asks| find_confusable(asks).is_none()),
         }
     }
 }
@@ -120,8 +120,8 @@ impl Session {
         }
         let mut verdict = self.judge(now, limits);
         verdict.because.notes.extend(self.notes());
-        if self.is_wanted() {
-            verdict.short_reason = ShortReason::of(Note::Wanted);
+        if self.is_approval_requested() {
+            verdict.short_reason = ShortReason::of(Note::ApprovalRequested);
         }
         let (name, label) = self.names();
         let row = Row {
@@ -218,7 +218,7 @@ impl Session {
             (self.observed.contested, Note::Contested { agent: self.observed.agent.clone() }),
             (matches!(self.observed.owner, Owner::Unheld { .. }), Note::Unheld),
             (self.observed.is_untold, Note::Untold { agent: self.observed.agent.clone() }),
-            (self.is_wanted(), Note::Wanted),
+            (self.is_approval_requested(), Note::ApprovalRequested),
             (self.approves_all(), Note::ApprovesAll),
             (approved, Note::Approved),
             (self.observed.is_stopped && self.may_be_open(), Note::Stopped),

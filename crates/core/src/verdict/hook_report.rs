@@ -2,7 +2,7 @@
 //! judged.
 //!
 //! A hook reports changes, and may miss some: a stopped or killed agent often runs none. So its last report counts as current
-//! only for a time ([`WORD`]), and no rule draws conclusions from it.
+//! only for a time ([`REPORT_VALID_FOR`]), and no rule draws conclusions from it.
 
 use super::Verdict;
 use super::status::Status;
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 /// For how long a hook's word that its session works, or waits for its user, is taken for what is. A tool may take as
 /// long as this; whoever says nothing for longer may have lost the word that it is over.
-const WORD: Span = Span::minutes(20);
+const REPORT_VALID_FOR: Span = Span::minutes(20);
 
 /// What a session does, by its hook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,8 +53,8 @@ pub(crate) fn judge_hooked(told: &HookReport, now: Moment) -> Verdict {
         HookActivity::Idle => Status::Idle,
     };
     let silence = now.since(at);
-    if said == HookActivity::Idle || silence < WORD {
-        let limit = (said != HookActivity::Idle).then_some(at.awake + WORD);
+    if said == HookActivity::Idle || silence < REPORT_VALID_FOR {
+        let limit = (said != HookActivity::Idle).then_some(at.awake + REPORT_VALID_FOR);
         let because = Reason::ByHook { said, reason: reason.clone() };
         let short_reason = match said {
             HookActivity::Working => ShortReason::Work(plain(&because.to_string(), COMMAND_MAX), at.wall),
@@ -64,9 +64,9 @@ pub(crate) fn judge_hooked(told: &HookReport, now: Moment) -> Verdict {
         return verdict(status, since, because.into(), short_reason, limit, limit);
     }
     let (step, next) = age_step(silence);
-    let because = Reason::NoWord { silence: step.max(WORD), said, reason: reason.clone() };
+    let because = Reason::NoWord { silence: step.max(REPORT_VALID_FOR), said, reason: reason.clone() };
     let short_reason = ShortReason::of(&because);
-    verdict(Status::Quiet, at.wall + WORD, because.into(), short_reason, Some(at.awake + next), None)
+    verdict(Status::Quiet, at.wall + REPORT_VALID_FOR, because.into(), short_reason, Some(at.awake + next), None)
 }
 
 fn verdict(
@@ -116,7 +116,7 @@ mod tests {
         ] {
             let fresh = after(said, 19);
             assert_eq!((fresh.status, fresh.since, &*fresh.because.to_string()), (status, START, words));
-            let limit = START + WORD;
+            let limit = START + REPORT_VALID_FOR;
             assert_eq!((fresh.recheck_at, fresh.limit_at), (Some(limit), Some(limit)));
             let old = after(said, 20);
             assert_eq!((old.status, old.since, old.limit_at), (Status::Quiet, limit, None));

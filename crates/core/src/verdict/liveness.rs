@@ -19,10 +19,11 @@ pub struct Liveness {
     pub attached: Option<Time>,
     /// When we last stopped one of its turns, by the wall clock.
     pub stopped: Option<Time>,
-    /// Its server's latest answer to a probe, without attaching.
+    /// Its server's latest answer to what it does, without attaching.
     pub answer: Option<Answer>,
-    /// Its server is being probed. Until that is done, no silence counts as `stuck`.
-    pub probing: bool,
+    /// Its server is being asked. Until that is done, no silence counts as `stuck`.
+    #[serde(rename = "probing")]
+    pub querying_server: bool,
     /// What was last found out about whether it receives an answer.
     pub stream_probe: Option<StreamProbe>,
     /// That is being found out. Until then, the silence has not reached its next limit.
@@ -38,7 +39,7 @@ pub struct Liveness {
 }
 
 impl Liveness {
-    /// The server's answer, if nothing has happened since the probe.
+    /// The server's answer, if nothing has happened since it was asked.
     pub fn answer(&self, facts: &Facts) -> Option<&Answer> {
         self.answer.as_ref().filter(|answer| facts.progress.is_some_and(|progress| progress.wall == answer.progress))
     }
@@ -50,11 +51,11 @@ impl Liveness {
     }
 }
 
-/// A server's answer to a probe, without attaching. Valid until the next event. Covers permission requests but not
+/// A server's answer to what a session does, without attaching. Valid until the next event. Covers permission requests but not
 /// questions, which servers report to attached clients only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Answer {
-    /// The last progress in the log at the time of the probe, by the wall clock.
+    /// The last progress in the log when it was asked, by the wall clock.
     pub progress: Time,
     /// It has active work.
     pub active: bool,

@@ -7,9 +7,9 @@ use crate::owner::Owner;
 use crate::stream_probe::{ProbeResult, WINDOW};
 use crate::text::least_of_size;
 use crate::time::{Moment, Span, Time};
-use crate::turn::{LastMessage, Phase, Turn};
+use crate::turn::{LastMessage, Turn, TurnPhase};
 use crate::words::calls::Calls;
-use crate::words::reason::{Note, Proof, Reason, Seen, Situation, What, Work};
+use crate::words::reason::{Note, ProbeFinding, Proof, Reason, Situation, What, Work};
 
 /// A silence, and the limits that it is judged by.
 pub(super) struct Silence {
@@ -48,14 +48,14 @@ impl Judge<'_> {
         let progress = self.progress();
         let compacting = self.facts.compaction.is_some();
         let finishing = match turn.phase {
-            Phase::Answered(at) if turn.tools.is_empty() => Some((at, Reason::Answered)),
-            Phase::MayContinue(at) => Some((at, Reason::MayContinue)),
-            Phase::Unanswered(at) => Some((at, Reason::WithoutMessage)),
-            Phase::Running | Phase::Answered(_) | Phase::Held => None,
+            TurnPhase::Answered(at) if turn.tools.is_empty() => Some((at, Reason::Answered)),
+            TurnPhase::MayContinue(at) => Some((at, Reason::MayContinue)),
+            TurnPhase::Unanswered(at) => Some((at, Reason::WithoutMessage)),
+            TurnPhase::Running | TurnPhase::Answered(_) | TurnPhase::AwaitsOpenWork => None,
         };
         // Past that time only if a server reports active work: then it is working, with the limits for a silent model.
         if let Some((at, why)) = finishing
-            && self.facts.next_lapse(self.limits).is_none_or(|lapse| !self.passed(lapse.at, Span::ZERO))
+            && self.facts.next_lapse(self.limits).is_none_or(|lapse| !self.passed_or_recheck(lapse.at, Span::ZERO))
         {
             return candidate(Status::Finishing, at.wall, why);
         }
@@ -112,16 +112,16 @@ impl Judge<'_> {
         let Silence { since, quiet, stuck, open, situation } = silence;
         self.last_activity = since;
         let reported_busy = open && self.answer().is_some_and(|answer| answer.active);
-        let may_be_stuck = !reported_busy && !self.liveness.probing;
-        // Call `passed` even if it cannot be stuck: at this limit the CPU sample is ready, and the words depend on
+        let may_be_stuck = !reported_busy && !self.liveness.querying_server;
+        // Call `passed_or_recheck` even if it cannot be stuck: at this limit the CPU sample is ready, and the words depend on
         // that.
-        if self.passed(since, stuck) && may_be_stuck && self.is_looked_into(since, stuck) {
+        if self.passed_or_recheck(since, stuck) && may_be_stuck && self.is_looked_into(since, stuck) {
             let silence = self.ago(since).max(stuck);
             return Some(candidate(Status::Stuck, since.wall + stuck, Reason::Silent { silence, situation }));
         }
         // If the limits are equal or reversed, it is quiet instead of stuck.
         let quiet = if may_be_stuck { quiet } else { quiet.min(stuck) };
-        if self.passed(since, quiet) && self.is_looked_into(since, quiet) {
+        if self.passed_or_recheck(since, quiet) && self.is_looked_into(since, quiet) {
             let silence = self.ago(since).max(quiet);
             // A process that uses the CPU is not waiting for an answer.
             let may_ask = situation.may_ask || reported_busy && !self.busy(since);
@@ -152,18 +152,18 @@ impl Judge<'_> {
     }
 
     /// What was found out about a silence that only its limits can judge.
-    fn seen(&mut self, stream_probe: &StreamProbe) -> Option<Seen> {
+    fn seen(&mut self, stream_probe: &StreamProbe) -> Option<ProbeFinding> {
         // Where nothing has arrived yet, it has been silent for as long as its log.
         let last = stream_probe.last.filter(|last| last.awake > self.progress().awake).unwrap_or(self.progress());
         Some(match stream_probe.probe_result {
             ProbeResult::Silent { may_not_stream } => {
-                Seen::Silent { age: self.ago(last), in_one_piece: may_not_stream }
+                ProbeFinding::Silent { age: self.ago(last), in_one_piece: may_not_stream }
             }
-            ProbeResult::Kept => Seen::Kept { age: self.ago(self.progress()) },
-            ProbeResult::NoConnection => Seen::NoConnection { agent: self.agent.clone() },
-            ProbeResult::Unknown(_) => Seen::Unknown,
+            ProbeResult::Kept => ProbeFinding::Kept { age: self.ago(self.progress()) },
+            ProbeResult::NoConnection => ProbeFinding::NoConnection { agent: self.agent.clone() },
+            ProbeResult::Unknown(_) => ProbeFinding::Unknown,
             // It has stopped since.
-            ProbeResult::Receiving { .. } => Seen::Silent { age: self.ago(last), in_one_piece: false },
+            ProbeResult::Receiving { .. } => ProbeFinding::Silent { age: self.ago(last), in_one_piece: false },
             ProbeResult::Unanswered | ProbeResult::Connecting | ProbeResult::Unread => return None,
         })
     }

@@ -33,7 +33,8 @@ pub struct ReportedState {
     /// Who states it, in words for the user: "its pid file".
     pub by: Cow<'static, str>,
     /// What it waits with, where the log of the session itself does not tell: a sub-agent's tool.
-    pub asks: Option<Asks>,
+    #[serde(rename = "asks")]
+    pub waiting_tool: Option<WaitingTool>,
 }
 
 /// What a session does, as an authority states it.
@@ -65,7 +66,7 @@ pub enum Wait {
 
 /// What a session waits with.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Asks {
+pub struct WaitingTool {
     /// The tool's name.
     pub tool: Box<str>,
     /// What the tool works on: a command, a path.
@@ -79,16 +80,17 @@ impl<'a> Judge<'a> {
         Some(match reported_state.state {
             State::Busy | State::Waiting(Wait::Permission | Wait::Input) => true,
             State::Waiting(Wait::Dialog) => {
-                self.waits_with_tool() || self.facts.turn.is_some() && !self.passed(reported_state.since, LOG_BEHIND)
+                self.waits_with_tool()
+                    || self.facts.turn.is_some() && !self.passed_or_recheck(reported_state.since, LOG_BEHIND)
             }
             // A prompt may be in the log before the authority knows of it.
             State::Idle { .. } if self.is_opened_after(reported_state.since) => true,
             // Its log says already that the turn is over, and how.
             State::Idle { .. } if self.facts.turn.is_none() && self.is_closed_by_error() => false,
-            State::Idle { .. } if self.lacks_end() => !self.passed(reported_state.since, LOG_BEHIND),
+            State::Idle { .. } if self.lacks_end() => !self.passed_or_recheck(reported_state.since, LOG_BEHIND),
             State::Idle { .. } => {
                 let progress = self.facts.progress.is_some_and(|last| reported_state.since.since(last) < JUST_BEFORE);
-                progress && !self.passed(reported_state.since, RESTS_AFTER)
+                progress && !self.passed_or_recheck(reported_state.since, RESTS_AFTER)
             }
             State::Ended => return None,
         })
@@ -112,7 +114,7 @@ impl<'a> Judge<'a> {
     /// Whether its turn has just been opened, after this.
     fn is_opened_after(&mut self, since: Moment) -> bool {
         let opened = self.facts.turn.as_ref().map(|turn| turn.opened).filter(|opened| opened.awake > since.awake);
-        opened.is_some_and(|opened| !self.passed(opened, KNOWS_WITHIN))
+        opened.is_some_and(|opened| !self.passed_or_recheck(opened, KNOWS_WITHIN))
     }
 
     /// Whether its process was at work, or waited in the middle of it, when it was last heard of.
@@ -144,7 +146,7 @@ impl<'a> Judge<'a> {
 
     /// Whether the log or the authority names the tool that waits for the user.
     fn waits_with_tool(&self) -> bool {
-        self.reported_state.is_some_and(|reported_state| reported_state.asks.is_some())
+        self.reported_state.is_some_and(|reported_state| reported_state.waiting_tool.is_some())
             || self.facts.turn.as_ref().is_some_and(|turn| !turn.tools.is_empty())
     }
 
@@ -153,13 +155,13 @@ impl<'a> Judge<'a> {
         let reported_state = self.reported_state?;
         let State::Waiting(wait) = reported_state.state else { return None };
         let (at, told) = (reported_state.since, self.waits_with_tool());
-        let asking = turn.and_then(Turn::question).filter(|_| reported_state.asks.is_none());
+        let asking = turn.and_then(Turn::question).filter(|_| reported_state.waiting_tool.is_none());
         match wait {
             Wait::Dialog if !told => None,
             Wait::Dialog => {
                 Some(candidate(Status::NeedsInput, at.wall, Reason::DialogAsks { tool: self.tool_waiting(turn).0 }))
             }
-            Wait::Permission if !told && !self.passed(at, LOG_BEHIND) => None,
+            Wait::Permission if !told && !self.passed_or_recheck(at, LOG_BEHIND) => None,
             Wait::Permission if asking.is_none() => {
                 let (kind, text) = self.tool_waiting(turn);
                 Some(candidate(Status::NeedsPermission, at.wall, Reason::AsksPermission { kind, text }))
@@ -167,7 +169,7 @@ impl<'a> Judge<'a> {
             Wait::Permission | Wait::Input => Some(match asking.map(|tool| (&tool.question, &tool.name)) {
                 Some((Some(question), _)) => asked(question, at.wall, 1),
                 Some((None, tool)) => candidate(Status::NeedsInput, at.wall, Reason::ToolAsks { tool: tool.clone() }),
-                None if !told && !self.passed(at, LOG_BEHIND) => return None,
+                None if !told && !self.passed_or_recheck(at, LOG_BEHIND) => return None,
                 None => candidate(Status::NeedsInput, at.wall, Reason::AsksThere),
             }),
         }
@@ -175,7 +177,7 @@ impl<'a> Judge<'a> {
 
     /// The tool that waits for the user, and its subject. Among several open tools, it is unknown which one waits.
     fn tool_waiting(&self, turn: Option<&Turn>) -> (Box<str>, Option<Box<str>>) {
-        if let Some(asks) = self.reported_state.and_then(|reported_state| reported_state.asks.as_ref()) {
+        if let Some(asks) = self.reported_state.and_then(|reported_state| reported_state.waiting_tool.as_ref()) {
             return (asks.tool.clone(), asks.text.clone());
         }
         match turn.map_or(&[][..], |turn| &turn.tools) {

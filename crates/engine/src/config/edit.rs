@@ -2,13 +2,13 @@
 //! again, and it counts only if it says exactly what was meant.
 
 use super::form::Form;
-use super::values::{Config, Host, Reach};
+use super::values::{Config, HostSetting, Reach};
 use super::{host, parse};
 use std::path::Path;
 use toml::de::{DeTable, DeValue};
 
 /// A host as it is written.
-pub fn host_entry(host: &Host) -> String {
+pub fn host_entry(host: &HostSetting) -> String {
     host::entry(host)
 }
 
@@ -23,7 +23,7 @@ pub enum WrongPart {
 }
 
 /// What is wrong with a host, if anything is.
-pub fn wrong_host(host: &Host) -> Option<WrongPart> {
+pub fn wrong_host(host: &HostSetting) -> Option<WrongPart> {
     let entry = host_entry(host);
     let is_command = matches!(host.reach, Reach::Command(_));
     let any = || if is_command { WrongPart::Command("they cannot be written".into()) } else { WrongPart::Ssh };
@@ -55,7 +55,7 @@ fn tables<'a, 'i>(document: &'a DeTable<'i>) -> impl Iterator<Item = &'a DeTable
 }
 
 /// The text with one host more. `None` if that cannot be added to it.
-pub fn with_host(text: &str, host: &Host) -> Option<String> {
+pub fn with_host(text: &str, host: &HostSetting) -> Option<String> {
     let line_end = if text.ends_with('\n') || text.is_empty() { "" } else { "\n" };
     let blank = if text.is_empty() || text.ends_with("\n\n") { "" } else { "\n" };
     let added = format!("{text}{line_end}{blank}{}", host_entry(host));
@@ -93,7 +93,7 @@ pub fn without_host(text: &str, name: &str) -> Option<String> {
 }
 
 /// Whether a text was changed in its hosts alone, and so.
-fn changes_hosts(before: &str, after: &str, change: impl FnOnce(&mut Vec<Host>)) -> bool {
+fn changes_hosts(before: &str, after: &str, change: impl FnOnce(&mut Vec<HostSetting>)) -> bool {
     let read = |text: &str| parse(text, Path::new("."));
     let (mut wanted, problems) = read(before);
     change(&mut wanted.hosts);

@@ -8,9 +8,9 @@ use std::collections::BTreeSet;
 use toml::de::DeTable;
 
 use super::form::{Form, Value, Wrong, command, quoted, text, texts};
-use super::problem::Report;
+use super::problem::Problems;
 use super::tables;
-use super::values::{Host, Reach};
+use super::values::{HostSetting, Reach};
 
 /// The name of the table.
 pub(super) const TABLE: &str = "host";
@@ -66,7 +66,7 @@ fn plain(value: &Value<'_>, signs: &str, max: usize, wrong: &'static str) -> Res
 }
 
 /// Reads all hosts. A wrong one is reported and left out.
-pub(super) fn read(key: usize, value: &Value<'_>, report: &mut Report<'_>) -> Vec<Host> {
+pub(super) fn read(key: usize, value: &Value<'_>, report: &mut Problems<'_>) -> Vec<HostSetting> {
     let (mut hosts, mut names) = (Vec::new(), BTreeSet::new());
     for (at, table) in tables::read(TABLE, HEAD, key, value, report) {
         match read_one(at, table, report) {
@@ -81,7 +81,7 @@ pub(super) fn read(key: usize, value: &Value<'_>, report: &mut Report<'_>) -> Ve
     hosts
 }
 
-fn read_one(at: usize, table: &DeTable<'_>, report: &mut Report<'_>) -> Result<Host, Wrong> {
+fn read_one(at: usize, table: &DeTable<'_>, report: &mut Problems<'_>) -> Result<HostSetting, Wrong> {
     tables::report_unknown(TABLE, &KEYS, table, report);
     let name = tables::value(TABLE, table, "name", &NAME)?;
     let name = name.ok_or_else(|| Wrong { at, what: "a host needs a `name`".into() })?;
@@ -101,11 +101,11 @@ fn read_one(at: usize, table: &DeTable<'_>, report: &mut Report<'_>) -> Result<H
             program: program.unwrap_or_else(|| PROGRAM_THERE.to_owned()),
         },
     };
-    Ok(Host { name, reach })
+    Ok(HostSetting { name, reach })
 }
 
 /// The hosts as TOML, after an explanation of the keys.
-pub(super) fn print(hosts: &[Host]) -> String {
+pub(super) fn print(hosts: &[HostSetting]) -> String {
     let mut out = format!("\n# Other machines whose sessions are shown here, a table each:\n# {HEAD}\n");
     out += &tables::explained(&KEYS);
     out += "# Pilotlight must be there, too, in a version that understands this one. Default: none\n";
@@ -114,7 +114,7 @@ pub(super) fn print(hosts: &[Host]) -> String {
 }
 
 /// A host as it is written, without keys that have their defaults.
-pub(super) fn entry(Host { name, reach }: &Host) -> String {
+pub(super) fn entry(HostSetting { name, reach }: &HostSetting) -> String {
     let mut out = format!("{HEAD}\nname = {}\n", (NAME.show)(name));
     match reach {
         Reach::Ssh { to, program } => {

@@ -40,12 +40,12 @@ pub use self::printed::print;
 pub use self::printed::{changed, redacted, reference};
 pub use self::problem::Problem;
 pub use self::span::parse as parse_span;
-pub use self::values::{Actions, Host, Notifications, OnChange, Permissions, Reach, ServiceUse, Tray};
+pub use self::values::{Actions, HostSetting, Notifications, OnChange, Permissions, Reach, ServiceUse, Tray};
 pub use self::values::{Config, List};
 
 use self::form::Value;
 use self::printable::shown;
-use self::problem::{Instead, Report};
+use self::problem::{Instead, Problems};
 use self::settings::{SETTINGS, Setting, contradiction, table};
 
 /// Larger files are refused. In bytes.
@@ -109,7 +109,7 @@ fn parse_after(text: &str, path: &Path, last_valid: Option<&Config>) -> (Config,
         fallback,
         written: vec![None; SETTINGS.len()],
         meant: Vec::new(),
-        report: Report::new(text, path),
+        report: Problems::new(text, path),
     };
     match DeTable::parse(text) {
         Ok(document) => {
@@ -135,7 +135,7 @@ struct Reader<'t> {
     meant: Vec<(String, String)>,
     /// Where each of [`SETTINGS`] is set, as an offset into the text; `None` where its default holds.
     written: Vec<Option<usize>>,
-    report: Report<'t>,
+    report: Problems<'t>,
 }
 
 impl Reader<'_> {

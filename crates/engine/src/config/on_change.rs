@@ -7,7 +7,7 @@ use toml::de::DeTable;
 
 use super::form::{Form, Value, Wrong, command, items, text, texts};
 use super::printable::shown;
-use super::problem::Report;
+use super::problem::Problems;
 use super::tables;
 use super::values::OnChange;
 use pilotlight_core::alert::Trigger;
@@ -39,7 +39,7 @@ const RUN: Form<Vec<String>> = Form {
 };
 
 /// Reads all commands. A wrong one is reported and left out.
-pub(super) fn read(key: usize, value: &Value<'_>, report: &mut Report<'_>) -> Vec<OnChange> {
+pub(super) fn read(key: usize, value: &Value<'_>, report: &mut Problems<'_>) -> Vec<OnChange> {
     let mut commands = Vec::new();
     for (at, table) in tables::read(TABLE, HEAD, key, value, report) {
         match read_one(at, table, report) {
@@ -50,7 +50,7 @@ pub(super) fn read(key: usize, value: &Value<'_>, report: &mut Report<'_>) -> Ve
     commands
 }
 
-fn read_one(at: usize, table: &DeTable<'_>, report: &mut Report<'_>) -> Result<OnChange, Wrong> {
+fn read_one(at: usize, table: &DeTable<'_>, report: &mut Problems<'_>) -> Result<OnChange, Wrong> {
     tables::report_unknown(TABLE, &KEYS, table, report);
     let triggers = tables::value(TABLE, table, "status", &STATUS)?.unwrap_or_else(Trigger::usual);
     let run = tables::value(TABLE, table, "run", &RUN)?;

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use toml::de::DeTable;
 
 use super::form::{Form, Value, Wrong, as_path, quoted, text};
-use super::problem::Report;
+use super::problem::Problems;
 use super::tables;
 use pilotlight_agents::channel::endpoint::{ServerSetting, TokenSource};
 use std::net::SocketAddr;
@@ -66,7 +66,7 @@ const TOKEN_ENV: Form<String> = Form {
 };
 
 /// Reads all servers. A wrong one is reported and left out.
-pub(super) fn read(key: usize, value: &Value<'_>, report: &mut Report<'_>) -> Vec<ServerSetting> {
+pub(super) fn read(key: usize, value: &Value<'_>, report: &mut Problems<'_>) -> Vec<ServerSetting> {
     let (mut servers, mut addresses) = (Vec::new(), BTreeSet::new());
     for (at, table) in tables::read(TABLE, HEAD, key, value, report) {
         match read_one(at, table, report) {
@@ -81,7 +81,7 @@ pub(super) fn read(key: usize, value: &Value<'_>, report: &mut Report<'_>) -> Ve
     servers
 }
 
-fn read_one(at: usize, table: &DeTable<'_>, report: &mut Report<'_>) -> Result<ServerSetting, Wrong> {
+fn read_one(at: usize, table: &DeTable<'_>, report: &mut Problems<'_>) -> Result<ServerSetting, Wrong> {
     if let Some((key, _)) = table.get_key_value("token") {
         let what = "a token must not be in the config: `token-file` names a file that holds it, `token-env` an environment \
                     variable";

@@ -68,15 +68,15 @@ fn sections_are_independent_and_kept_by_home_and_id() {
 fn only_one_process_at_a_time_holds_the_lock() {
     let fixture = Fixture::new();
     let hold = fixture.page().try_lock("reconnect").unwrap();
-    let Err(LockError::Held(who)) = fixture.page().try_lock("stop") else { panic!("it is locked") };
+    let Err(LockError::Taken(who)) = fixture.page().try_lock("stop") else { panic!("it is locked") };
     assert_eq!(who, Some(Note::of_this_process("reconnect")));
     drop(hold);
     let hold = fixture.page().try_lock("stop").unwrap();
     // Another process may have another state folder from its environment, but it is the same session.
     let elsewhere = Ledger::new(Some(&fixture.scratch.path().join("elsewhere"))).page(&Home::at(&fixture.home()), ID);
-    assert!(matches!(elsewhere.try_lock("stop"), Err(LockError::Held(_))));
+    assert!(matches!(elsewhere.try_lock("stop"), Err(LockError::Taken(_))));
     let nowhere = Ledger::default().page(&Home::at(&fixture.home()), ID);
-    assert!(matches!(nowhere.try_lock("stop"), Err(LockError::Held(_))));
+    assert!(matches!(nowhere.try_lock("stop"), Err(LockError::Taken(_))));
     drop(hold);
     drop(nowhere.try_lock("stop").unwrap());
     assert!(elsewhere.try_lock("stop").is_ok());
@@ -131,7 +131,7 @@ fn a_broken_lock_file_neither_refuses_for_ever_nor_lets_two_in() {
         let _ = fs::remove_dir(&path);
         spoil(&path);
         let hold = fixture.page().try_lock("one").unwrap_or_else(|why| panic!("{n}: {why:?}"));
-        assert!(matches!(fixture.page().try_lock("two"), Err(LockError::Held(_))), "{n}");
+        assert!(matches!(fixture.page().try_lock("two"), Err(LockError::Taken(_))), "{n}");
         hold.write(&Count(7)).unwrap();
         drop(hold);
         // A test that forks at this moment holds the lock as well, until it calls `exec`.
@@ -148,7 +148,7 @@ fn a_broken_lock_file_neither_refuses_for_ever_nor_lets_two_in() {
     fs::write(&state, "").unwrap();
     let hold = fixture.page().try_lock("one").unwrap();
     assert!(hold.write(&Count(1)).is_err());
-    assert!(matches!(fixture.page().try_lock("two"), Err(LockError::Held(_))));
+    assert!(matches!(fixture.page().try_lock("two"), Err(LockError::Taken(_))));
 }
 
 #[test]

@@ -140,7 +140,7 @@ impl Engine {
             }
             Wakeup::Command(Command::Redraw) => self.world.changes.redraw = true,
             Wakeup::Command(Command::Act(order)) => self.handle_order(order),
-            Wakeup::Command(Command::ReportSessions(reply)) => self.begin_report(reply),
+            Wakeup::Command(Command::ReportSessions(reply)) => self.begin_observation(reply),
             Wakeup::Command(Command::RestartBridgeListener(reply)) => {
                 self.connections.restart_bridge_listener(&mut self.world);
                 let _ = reply.send(());

@@ -2,7 +2,7 @@
 //!
 //! Connecting does not attach to a session: a server accepts answers and aborts for any session that is loaded in it,
 //! and disconnecting changes nothing. Only the terminal interface's own session (`--ui-server`) must be *joined* once
-//! before its server reports it as loaded; see [`Link::reach`].
+//! before its server reports it as loaded; see [`ServerClient::reach`].
 
 use super::frame::{FrameReader, StreamEnd, StreamState};
 use super::frame_filter::TOO_LARGE;
@@ -75,7 +75,7 @@ pub enum Decision {
 
 /// A connection. Clones share it.
 #[derive(Clone, Debug)]
-pub struct Link {
+pub struct ServerClient {
     sdk: Client,
     place: Place,
     stream: Arc<StreamState>,
@@ -83,7 +83,7 @@ pub struct Link {
     local: Option<SocketAddr>,
 }
 
-impl Link {
+impl ServerClient {
     /// Connects to a server on this machine. `cwd` is our working folder for the SDK, which does not use it.
     pub async fn open(endpoint: &Endpoint, cwd: &Path) -> Result<Self, Fault> {
         Self::open_within(endpoint, cwd, CALL_TIMEOUT).await

@@ -2,9 +2,9 @@
 //! real ones.
 
 use super::servers::Endpoints;
-use crate::channel::action_context::{ActionContext, LogView, Permit, PermitQuestion, Reports};
+use crate::channel::action_context::{ActionContext, LogView, Permit, PermitQuestion, ReportSink};
 use crate::channel::endpoint::Endpoint;
-use pilotlight_core::order::{Report, Step};
+use pilotlight_core::order::{OrderReport, Step};
 use std::ops::{Deref, DerefMut};
 use tokio::sync::{mpsc, watch};
 
@@ -26,20 +26,20 @@ impl TestContext {
             probe_result: None,
             drawn_by: None,
             permit: granted(),
-            reports: Reports::to(drop),
+            reports: ReportSink::to(drop),
         };
         Self { servers: Endpoints::at(endpoints), context }
     }
 
     /// The same, whose reports go there.
-    pub fn with(&self, reports: Reports) -> Self {
+    pub fn with(&self, reports: ReportSink) -> Self {
         Self { servers: self.servers.clone(), context: ActionContext { reports, ..self.context.clone() } }
     }
 
     /// The same, with this done at each step.
     pub fn at_steps(&self, act: impl Fn(Step) + Send + Sync + 'static) -> Self {
-        self.with(Reports::to(move |report| {
-            if let Report::Step(step, _) = report {
+        self.with(ReportSink::to(move |report| {
+            if let OrderReport::Step(step, _) = report {
                 act(step);
             }
         }))

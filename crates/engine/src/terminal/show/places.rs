@@ -23,7 +23,7 @@ const VARIABLES: [&str; 6] =
     [kitty::TO, wezterm::SOCKET, konsole::SERVICE, konsole::SESSION, zellij::SESSION, zellij::PANE];
 
 /// The process for which a place is searched.
-pub(super) struct Wanted<'a> {
+pub(super) struct ProcessInTerminal<'a> {
     /// The process and its ancestors, the nearest first.
     pub(super) chain: &'a [u32],
     /// Its terminal device.
@@ -96,15 +96,15 @@ pub(super) fn is_told(pid: u32) -> bool {
 ///
 /// # Errors
 /// The terminal that may have it does not answer.
-pub(super) fn find(programs: Option<&Path>, wanted: &Wanted<'_>) -> Result<Option<Place>, String> {
-    let told = told(wanted.chain.first().copied().unwrap_or_default());
+pub(super) fn find(programs: Option<&Path>, process: &ProcessInTerminal<'_>) -> Result<Option<Place>, String> {
+    let told = told(process.chain.first().copied().unwrap_or_default());
     if told.is_empty() {
         return Ok(None);
     }
     let mut failed = None;
     // zellij runs in one of the others, and of it the least is certain.
     for find in [kitty::find, wezterm::find, konsole::find, zellij::find] {
-        match find(&told, programs, wanted) {
+        match find(&told, programs, process) {
             Ok(Some(place)) => return Ok(Some(place)),
             Ok(None) => {}
             Err(why) => failed = failed.or(Some(why)),

@@ -3,14 +3,14 @@ mod silence;
 use super::super::fake::{FakeServer, Response, context_at, event, greeting};
 use super::*;
 use crate::channel::Channel;
-use crate::channel::action_context::{LogView, Reports};
+use crate::channel::action_context::{LogView, ReportSink};
 use crate::channel::connection_event::{ConnectionEvent, ConnectionEventKind};
 use crate::channel::failure::FailureKind;
 use crate::channel::order::{Policy, Prompt};
 use crate::copilot::server::recover;
 use pilotlight_core::attempts::Mark;
 use pilotlight_core::form::{Form, FormAnswer};
-use pilotlight_core::order::{Reply, Report};
+use pilotlight_core::order::{OrderReport, Reply};
 use pilotlight_core::time::Time;
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -315,8 +315,8 @@ async fn replied(
     let (context, _sender) = context_at(Vec::new(), LogView::default());
     let shown = Arc::new(AtomicBool::new(false));
     let seen = Arc::clone(&shown);
-    let reports = Reports::to(move |report| {
-        seen.fetch_or(matches!(report, Report::Question(_)), Ordering::Relaxed);
+    let reports = ReportSink::to(move |report| {
+        seen.fetch_or(matches!(report, OrderReport::Question(_)), Ordering::Relaxed);
     });
     let outcome = attached.reply(&context.with(reports), reply).await;
     (outcome, fake.called(ANSWER), shown.load(Ordering::Relaxed))
