@@ -173,7 +173,7 @@ pub(super) fn stop(context: &Context, arguments: &Stop) -> anyhow::Result<ExitCo
 fn shown_process(pid: u32) -> String {
     let now = Clock::start().now().wall;
     let started = match process::read(pid, now) {
-        process::ProcessStatus::Process { started, .. } => started,
+        process::PidStatus::Process { started, .. } => started,
         _ => None,
     };
     let folder = process::folder_of(pid).map(|folder| format!("works in {}", folder.display()));

@@ -5,7 +5,7 @@
 use pilotlight_core::time::Time;
 use pilotlight_core::verdict::reported_state::{State, Wait};
 use pilotlight_system::plain_file::{self, Links, OpenError, is_absence};
-use pilotlight_system::process::{self, ProcessStatus};
+use pilotlight_system::process::{self, PidStatus};
 use serde_json::Value;
 use std::fs;
 use std::io::{self, Read};
@@ -200,10 +200,10 @@ impl PidFile {
             return if self.contained() == Some(None) { Life::Dead } else { Life::Unknown };
         }
         match process::read(self.pid, now) {
-            ProcessStatus::Absent => Life::Dead,
-            ProcessStatus::Hidden => Life::Unknown,
-            ProcessStatus::Process { started, .. } if self.is_start(started, now) => Life::Alive,
-            ProcessStatus::Process { .. } => Life::Dead,
+            PidStatus::Absent => Life::Dead,
+            PidStatus::Hidden => Life::Unknown,
+            PidStatus::Process { started, .. } if self.is_start(started, now) => Life::Alive,
+            PidStatus::Process { .. } => Life::Dead,
         }
     }
 

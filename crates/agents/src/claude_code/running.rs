@@ -7,7 +7,7 @@ use crate::runners::{self, Runner};
 use crate::runners::{Role, identity, is_itself};
 use pilotlight_core::text::is_uuid;
 use pilotlight_core::time::Time;
-use pilotlight_system::process::{self, ProcessStatus};
+use pilotlight_system::process::{self, PidStatus};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -44,10 +44,10 @@ pub(super) struct MayRun {
 pub(super) fn may_run(home: &Path, pids: &[u32], now: Time) -> impl Iterator<Item = MayRun> {
     let running = pids.iter().filter(|pid| runs_it(**pid, home));
     running.filter_map(move |&pid| match process::read(pid, now) {
-        ProcessStatus::Process { started, .. } => {
+        PidStatus::Process { started, .. } => {
             Some(MayRun { pid, since: started.map_or(Time(0), |at| at - process::SLACK) })
         }
-        ProcessStatus::Absent | ProcessStatus::Hidden => None,
+        PidStatus::Absent | PidStatus::Hidden => None,
     })
 }
 

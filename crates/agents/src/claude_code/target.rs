@@ -11,7 +11,7 @@ use crate::evidence::{self, Evidence};
 use pilotlight_core::time::{Span, Time};
 use pilotlight_system::file_times::modified;
 use pilotlight_system::process::{
-    Expected, Force, Handle, ProcessStatus, SLACK, arguments, executable, folder_of, is_of_our_user, read,
+    Expected, Force, Handle, PidStatus, SLACK, arguments, executable, folder_of, is_of_our_user, read,
 };
 use std::collections::HashSet;
 use std::fs;
@@ -160,7 +160,7 @@ fn touched(log: &Path) -> Option<Time> {
 
 fn started(file: &PidFile, now: Time) -> Option<Time> {
     match read(file.pid, now) {
-        ProcessStatus::Process { started, .. } => started,
+        PidStatus::Process { started, .. } => started,
         _ => file.started,
     }
 }

@@ -29,7 +29,7 @@ use super::identity::{is_copilot, runs_copilot};
 use crate::reading::GRACE;
 use pilotlight_core::owner::{HoldProof, Owner};
 use pilotlight_core::time::{Span, Time};
-use pilotlight_system::process::{ProcessStatus, SLACK, arguments, read};
+use pilotlight_system::process::{PidStatus, SLACK, arguments, read};
 
 /// A lock file `inuse.<pid>.lock`, which claims a session for a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,8 +124,8 @@ fn claim_where(lock: Lock, folder: &Path, names: &[String], now: Time, may_hold_
         // Whatever its program is called (a wrapper's, the dynamic loader), and whenever it started by a clock that was set:
         // nobody but the session's owner has that file open and locked under this id.
         Owner::Gone { .. } if hold::of(pid, folder) == Hold::Locked => match read(pid, now) {
-            ProcessStatus::Process { started, .. } => claim(Owner::Alive { pid, started }, HoldProof::Verified),
-            ProcessStatus::Absent | ProcessStatus::Hidden => claim(Owner::Unknown { pid }, HoldProof::Unverified),
+            PidStatus::Process { started, .. } => claim(Owner::Alive { pid, started }, HoldProof::Verified),
+            PidStatus::Absent | PidStatus::Hidden => claim(Owner::Unknown { pid }, HoldProof::Unverified),
         },
         // Somebody holds it whose process is not seen by this id: of a container, and perhaps of another user.
         Owner::Gone { .. } if hold::is_locked(pid, folder) => claim(Owner::Unknown { pid }, HoldProof::Unverified),
@@ -141,7 +141,7 @@ fn claim_where(lock: Lock, folder: &Path, names: &[String], now: Time, may_hold_
 /// followed by the real paths of its scripts; `None` if that cannot be read.
 fn decide(
     lock: Lock,
-    reading: ProcessStatus,
+    reading: PidStatus,
     names: &[String],
     arguments: impl FnOnce() -> Option<Vec<OsString>>,
 ) -> Owner {
@@ -149,9 +149,9 @@ fn decide(
     let gone = Owner::Gone { pid, at: None };
     let unknown = Owner::Unknown { pid };
     let (started, executable) = match reading {
-        ProcessStatus::Absent => return gone,
-        ProcessStatus::Hidden => return unknown,
-        ProcessStatus::Process { started, executable } => (started, executable),
+        PidStatus::Absent => return gone,
+        PidStatus::Hidden => return unknown,
+        PidStatus::Process { started, executable } => (started, executable),
     };
     // Whatever it runs, it did not make this lock.
     if started.is_some_and(|started| started > lock.made + SLACK) {

@@ -79,7 +79,7 @@ pub(crate) struct Tasks {
     connections: HashMap<Key, KeptConnection>,
     generation: u64,
     pub(crate) warned: ServerWarnings,
-    /// The last sign of life in each session's log when its server was last probed.
+    /// The last sign of life in each session's log when its server was last asked what it does.
     pub(crate) queried: HashMap<Key, Time>,
     /// Who resumes sessions instead of a new terminal, if anybody.
     pub(crate) resumes_here: Option<mpsc::UnboundedSender<Resume>>,

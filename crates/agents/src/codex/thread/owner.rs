@@ -192,9 +192,9 @@ impl Thread {
         let known = self.claim.as_ref().filter(|claim| claim.pid == pid && claim.lock == lock);
         if known.is_none() || !reading.known.contains(&pid) {
             let started = match process::read(pid, reading.context.now.wall) {
-                process::ProcessStatus::Process { started, .. } => started,
-                process::ProcessStatus::Absent => return self.left(lock, reading),
-                process::ProcessStatus::Hidden => return (Owner::Unknown { pid }, HoldProof::Unverified),
+                process::PidStatus::Process { started, .. } => started,
+                process::PidStatus::Absent => return self.left(lock, reading),
+                process::PidStatus::Hidden => return (Owner::Unknown { pid }, HoldProof::Unverified),
             };
             // Any program can lock a file. That it does keeps Codex from the thread, and says nothing of who has it loaded. A
             // process that is ending shows no program any more.

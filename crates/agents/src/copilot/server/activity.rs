@@ -1,7 +1,7 @@
-//! Probes sessions through their server, without attaching: whether they work, how many permission requests are open,
+//! What sessions do, as their server tells it without attaching: whether they work, how many permission requests are open,
 //! and whether they approve everything.
 //!
-//! A probe neither resumes nor joins a session, so it changes nothing for its clients, and disconnecting ends nothing.
+//! Asking neither resumes nor joins a session, so it changes nothing for its clients, and disconnecting ends nothing.
 //! It has a deadline: a server that hangs gives no result, and nothing follows from that. Tools' questions to the user
 //! are not visible without attaching.
 
