@@ -211,7 +211,7 @@ mod tests {
         let text = "shell: rm -rf x\t\u{1b}[2Kls\r\u{202e}\u{2028}\u{9b}J\nReport: \"done\" \\ é 日本語\n";
         assert_eq!(
             request("api · Fix it", Some("r1"), &ShownRequest::verbatim(text)),
-            "The request of api · Fix it:\n    shell: rm -rf x\\t\\u{1b}[2Kls\\r\\u{202e}\\u{2028}\\u{9b}J\n    OrderReport: \"done\" \\ é 日本語\n    \nIts id, for --request: r1\n"
+            "The request of api · Fix it:\n    shell: rm -rf x\\t\\u{1b}[2Kls\\r\\u{202e}\\u{2028}\\u{9b}J\n    Report: \"done\" \\ é 日本語\n    \nIts id, for --request: r1\n"
         );
         let long = "x".repeat(100_000);
         assert!(request("api", None, &ShownRequest::verbatim(&long)).contains(&long));
