@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use pilotlight_agents::copilot::server::client::Link;
+use pilotlight_agents::copilot::server::client::ServerClient;
 use pilotlight_agents::channel::request::Request;
 use std::cell::RefCell;
 use std::path::Path;
@@ -41,7 +41,7 @@ fuzz_target!(|data: &[u8]| {
         runtime.block_on(async {
             let output = std::io::Cursor::new(output);
             let deadline = Duration::from_millis(200);
-            if let Ok(link) = Link::over_stdio(output, tokio::io::sink(), Path::new("/"), deadline).await {
+            if let Ok(link) = ServerClient::over_stdio(output, tokio::io::sink(), Path::new("/"), deadline).await {
                 let _ = tokio::time::timeout(deadline, link.pending("s")).await;
                 let _ = tokio::time::timeout(deadline, link.activity("s")).await;
                 link.leave();

@@ -24,14 +24,14 @@ use super::report::{USAGE, say};
 use carry::carry_out;
 use order::{code, order, refuse, refused_to_agent, with, with_one_of};
 use output::Printer;
-use pilotlight_agents::channel::PROBE_TIMEOUT;
+use pilotlight_agents::channel::ACTIVITY_TIMEOUT;
 use pilotlight_agents::control::KnownServers;
 use pilotlight_agents::home::homes_of;
 use pilotlight_agents::scanner::OpenScanner;
 use pilotlight_core::action::{Action, ActionFlag, ServerState, has_open_tool, is_hosting, offer, unproven};
 use pilotlight_core::attempts::UNCOUNTED;
 use pilotlight_core::fleet::{Kind, Session};
-use pilotlight_core::order::{Doubt, Operation, Order, Outcome};
+use pilotlight_core::order::{Operation, Order, Outcome, Risk};
 use pilotlight_core::owner::{Owner, may_have_it_open};
 use pilotlight_core::text::{NAME_MAX, plain};
 use pilotlight_core::words::offer::without_program;
@@ -107,13 +107,13 @@ pub(super) fn reconnect(context: &Context, arguments: &Reconnect) -> anyhow::Res
         }
         let mut agreed = Vec::new();
         if arguments.yes && (arguments.go_on || arguments.resend) {
-            agreed.push(Doubt::WithoutProgram); // its server may end just now
+            agreed.push(Risk::WithoutProgram); // its server may end just now
         } else if session.remote.is_none() && is_hosting(session) && (arguments.go_on || arguments.resend) {
             let home = context.home_of(session);
             let lacks = without_program(home.is_some_and(|home| home.has_instructions(&session.id)));
             let question = format!("It would go on {lacks}. Send it on all the same?");
             match confirm(&question) {
-                Some(true) => agreed.push(Doubt::WithoutProgram),
+                Some(true) => agreed.push(Risk::WithoutProgram),
                 Some(false) => return Ok(refuse("the session was left as it is")),
                 None => {
                     return Ok(refuse(&format!(
@@ -141,7 +141,7 @@ pub(super) fn stop(context: &Context, arguments: &Stop) -> anyhow::Result<ExitCo
             let process = shown_process(pid);
             let only = format!("nly a file says that {process} runs {}", session.label.cut(NAME_MAX));
             return match confirm(&format!("O{only}. End that process?")) {
-                Some(true) => act(context, session, operation, vec![Doubt::OtherProcess], false),
+                Some(true) => act(context, session, operation, vec![Risk::OtherProcess], false),
                 Some(false) => Ok(refuse("the session was left as it is")),
                 None => {
                     Ok(refuse(&format!("o{only}, and there is no terminal here to ask you on: nothing was signalled")))
@@ -173,7 +173,7 @@ pub(super) fn stop(context: &Context, arguments: &Stop) -> anyhow::Result<ExitCo
 fn shown_process(pid: u32) -> String {
     let now = Clock::start().now().wall;
     let started = match process::read(pid, now) {
-        process::Reading::Process { started, .. } => started,
+        process::PidStatus::Process { started, .. } => started,
         _ => None,
     };
     let folder = process::folder_of(pid).map(|folder| format!("works in {}", folder.display()));
@@ -246,7 +246,7 @@ fn act(
     context: &Context,
     session: &Picked,
     operation: Operation,
-    agreed: Vec<Doubt>,
+    agreed: Vec<Risk>,
     stays: bool,
 ) -> anyhow::Result<Outcome> {
     if is_reserved_for_people(&operation)
@@ -271,14 +271,14 @@ fn settled(context: &Context, session: &Picked, mut order: Order) -> Result<Orde
     {
         match suspicion(context, session) {
             None => {}
-            Some(Suspicion::Unfounded) => order.agreed.push(Doubt::OtherOwner),
+            Some(Suspicion::Unfounded) => order.agreed.push(Risk::OtherOwner),
             Some(Suspicion::Loaded(pid)) => {
                 return Err(refuse(&format!("process {pid} has it open: go on there, or close it first")));
             }
             Some(Suspicion::Untold(pid)) => {
                 let may = may_have_it_open(pid, &session.observed.agent);
                 match confirm(&format!("{may}. A second process would corrupt its history. Go on all the same?")) {
-                    Some(true) => order.agreed.push(Doubt::OtherOwner),
+                    Some(true) => order.agreed.push(Risk::OtherOwner),
                     Some(false) => return Err(refuse("the session was left as it is")),
                     None => return Err(refuse(&format!("{may}, and there is no terminal here to ask you on"))),
                 }
@@ -310,7 +310,7 @@ fn suspicion(context: &Context, session: &Session) -> Option<Suspicion> {
     let known = KnownServers { homes: &homes, settings: &context.config.servers, is_trusted: false };
     for pid in suspects {
         let servers = home.control().and_then(|control| control.servers(pid, &known));
-        let loaded = async { servers?.has_loaded(&session.id, PROBE_TIMEOUT).await };
+        let loaded = async { servers?.has_loaded(&session.id, ACTIVITY_TIMEOUT).await };
         match runtime().ok()?.block_on(loaded) {
             Some(true) => return Some(Suspicion::Loaded(pid)),
             Some(false) => worst = worst.or(Some(Suspicion::Unfounded)),

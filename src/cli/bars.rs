@@ -201,8 +201,7 @@ fn pango(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pilotlight_core::fleet::{Label, Session};
-    use pilotlight_core::request_view::RequestView;
+    use pilotlight_core::fleet::{Label, RequestView, Session};
     use pilotlight_core::time::Moment;
 
     fn row(name: &str, status: Status) -> Row {

@@ -8,15 +8,15 @@ use anyhow::Context as _;
 use clap::ColorChoice;
 use pilotlight_agents::adapter::{ADAPTERS, Adapter};
 use pilotlight_agents::home::{Home, report_homes, reported_sessions};
-use pilotlight_agents::homes::{self, Found, Wanted};
+use pilotlight_agents::homes::{self, Found, HomeSources};
 use pilotlight_core::agent::Agent;
 use pilotlight_core::fleet::Session;
 use pilotlight_core::order::Order;
 use pilotlight_core::session::Observed;
 use pilotlight_core::text::{any_of, listed, plain};
-use pilotlight_engine::config::{self, Config, Host, Problem, last_valid};
+use pilotlight_engine::config::{self, Config, HostSetting, Problem, last_valid};
 use pilotlight_engine::hosts::Purpose;
-use pilotlight_engine::last_seen::{self, Seen};
+use pilotlight_engine::last_seen::{self, LastSeen};
 use pilotlight_engine::ledger::{Ledger, Page};
 use pilotlight_engine::past::Depth;
 use pilotlight_engine::{Engine, SettingsSource, View, exit_note};
@@ -51,7 +51,7 @@ pub(super) struct Context {
     pub(super) silent: Vec<SilentHome>,
     pub(super) config: Config,
     pub(super) config_path: Option<PathBuf>,
-    pub(super) seen: Seen,
+    pub(super) seen: LastSeen,
     pub(super) problems: Vec<Problem>,
     /// The demo, with scripted sessions, if this is one.
     pub(super) demo: Option<World>,
@@ -70,7 +70,7 @@ impl Context {
         let named_homes = homes.to_vec();
         let user_home = paths::user_home();
         let Found { homes, unread, silent, .. } = homes::find(&wanted(&named_homes, &config, user_home.as_deref()));
-        let seen = Seen::load(state.map(|state| state.join(last_seen::FILE)));
+        let seen = LastSeen::load(state.map(|state| state.join(last_seen::FILE)));
         Self {
             named_homes,
             homes,
@@ -152,7 +152,7 @@ impl Context {
     }
 
     /// The machines whose sessions are shown as well. None in a demo.
-    pub(super) fn hosts(&self) -> impl Iterator<Item = &Host> {
+    pub(super) fn hosts(&self) -> impl Iterator<Item = &HostSetting> {
         let hosts = self.config.hosts.iter().filter(|_| self.demo.is_none());
         hosts.filter(|host| self.only_hosts.is_empty() || self.only_hosts.contains(&host.name))
     }
@@ -293,8 +293,8 @@ impl Context {
 }
 
 /// What leads to homes: those given with `--home`, else those from the environment and the settings.
-fn wanted<'a>(named: &'a [PathBuf], config: &'a Config, user_home: Option<&'a Path>) -> Wanted<'a> {
-    Wanted { named, added: &config.homes, off: &config.agents.off, user_home }
+fn wanted<'a>(named: &'a [PathBuf], config: &'a Config, user_home: Option<&'a Path>) -> HomeSources<'a> {
+    HomeSources { named, added: &config.homes, off: &config.agents.off, user_home }
 }
 
 /// Whether one of these names is that of an agent with homes.

@@ -12,7 +12,7 @@ use pilotlight_demo::pipe::StageEvent;
 use pilotlight_demo::programs::{Programs, stand_in};
 use pilotlight_demo::{PROGRAM, STATE, homes, limits, script::LENGTH, server, stage, window};
 use pilotlight_engine::config::{Actions, Config};
-use pilotlight_engine::last_seen::{self, Seen};
+use pilotlight_engine::last_seen::{self, LastSeen};
 use pilotlight_system::paths;
 use pilotlight_system::plain_file;
 use std::ffi::OsString;
@@ -115,7 +115,7 @@ fn context(user: &Config, world: World, color: ColorChoice) -> anyhow::Result<Co
         unread: Vec::new(),
         config: config(user, world.speed, &player, &world.folder),
         config_path: None,
-        seen: Seen::load(Some(state.join(last_seen::FILE))),
+        seen: LastSeen::load(Some(state.join(last_seen::FILE))),
         problems: Vec::new(),
         demo: Some(world),
         color,

@@ -12,15 +12,15 @@ pub(super) use page::{Lesser, Line, NAME_WIDTH};
 use pilotlight_core::action::{Action, bridge_words, offer, questions};
 use pilotlight_core::fleet::{Label, Row, Session};
 use pilotlight_core::limits::Limits;
-use pilotlight_core::session::remote::Remote;
+use pilotlight_core::remote::Remote;
 use pilotlight_core::text::{counted, plain};
 use pilotlight_core::time::{Moment, Span, Time};
-use pilotlight_core::turn::{LastMessage, Phase};
+use pilotlight_core::turn::{LastMessage, TurnPhase};
 use pilotlight_core::verdict::{Status, Verdict, last_activity};
 use pilotlight_core::words::known;
 use pilotlight_core::words::refusal::Refusal;
 use pilotlight_engine::control::caller::agent_behind;
-use pilotlight_engine::last_seen::{HomeHash, Marks};
+use pilotlight_engine::last_seen::{HomeHash, SessionMarks};
 use pilotlight_engine::past::Depth;
 use pilotlight_system::clock::short;
 use pilotlight_system::deadline::run_within;
@@ -75,7 +75,12 @@ fn note_told(context: &Context, session: &Session, now: Time) {
     }
     let Some(home) = context.home_of(session) else { return };
     let mut seen = context.seen.clone();
-    seen.note(HomeHash::of(home.folder()), &session.id, Marks { told: Some(now), ..Marks::default() }, now);
+    seen.note(
+        HomeHash::of(home.folder()),
+        &session.id,
+        SessionMarks { told: Some(now), ..SessionMarks::default() },
+        now,
+    );
     if let Err(error) = seen.save(now) {
         say(&format!("{error:#}"));
     }
@@ -219,11 +224,11 @@ fn turn(page: &mut Page, session: &Session, now: Moment) {
         LastMessage::Answer { .. } => "the answer has arrived",
     };
     let phase = match turn.phase {
-        Phase::Running => "",
-        Phase::Answered(_) => ", its round has not ended",
-        Phase::MayContinue(_) => ", autopilot may continue",
-        Phase::Unanswered(_) => ", its last round ended without a message",
-        Phase::Held => ", its last round has ended, but a tool or request in it is still open",
+        TurnPhase::Running => "",
+        TurnPhase::Answered(_) => ", its round has not ended",
+        TurnPhase::MayContinue(_) => ", autopilot may continue",
+        TurnPhase::Unanswered(_) => ", its last round ended without a message",
+        TurnPhase::AwaitsOpenWork => ", its last round has ended, but a tool or request in it is still open",
     };
     let opened = ago(now, turn.opened.wall);
     page.line("turn", format!("open for {opened}; {} used, {} succeeded; {said}{phase}", turn.used, turn.succeeded));

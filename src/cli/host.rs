@@ -17,10 +17,10 @@ use super::json;
 use super::report::{LINE_MAX, say};
 use super::table::pad;
 use super::trays::ask_first_within;
-use pilotlight_core::session::remote::Unreached;
+use pilotlight_core::remote::Unreached;
 use pilotlight_core::text::{counted, plain};
 use pilotlight_core::time::Time;
-use pilotlight_engine::config::{Host, Reach};
+use pilotlight_engine::config::{HostSetting, Reach};
 use pilotlight_engine::control::{self, HostReport};
 use pilotlight_system::clock::Clock;
 use pilotlight_system::identity;
@@ -125,7 +125,7 @@ struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    fn new(host: &'a Host, report: Option<&HostReport>, same_as: Option<Box<str>>, now: Time) -> Self {
+    fn new(host: &'a HostSetting, report: Option<&HostReport>, same_as: Option<Box<str>>, now: Time) -> Self {
         let (ssh, program, command) = match &host.reach {
             Reach::Ssh { to, program } => (Some(&**to), Some(&**program), None),
             Reach::Command(words) => (None, None, Some(&**words)),
@@ -168,7 +168,7 @@ impl<'a> Row<'a> {
 fn list(context: &Context, as_json: bool) -> anyhow::Result<ExitCode> {
     context.report_problems();
     let reports = runtime()?.block_on(ask_tray()).unwrap_or_default();
-    let report = |host: &Host| reports.iter().find(|report| *report.host == *host.name);
+    let report = |host: &HostSetting| reports.iter().find(|report| *report.host == *host.name);
     let now = Clock::start().now().wall;
     let row = |host| {
         let report = report(host);

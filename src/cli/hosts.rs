@@ -7,10 +7,10 @@ use super::trays::ask_first;
 use pilotlight_agents::adapter::agent_named;
 use pilotlight_core::fleet::Session;
 use pilotlight_core::remote::{Clocks, SessionReport, read};
-use pilotlight_core::session::remote::{Host as RemoteHost, Unreached};
+use pilotlight_core::remote::{RemoteHost, Unreached};
 use pilotlight_core::text::plain;
 use pilotlight_core::time::{Moment, Span, Time};
-use pilotlight_engine::config::Host;
+use pilotlight_engine::config::HostSetting;
 use pilotlight_engine::control::pipe::lines::{FromHost, PAST_MAX, SHOWN_MAX};
 use pilotlight_engine::control::{self, HostReport};
 use pilotlight_engine::hosts::{HostEvent, HostEventKind, Link, Purpose, ToLink, command};
@@ -49,7 +49,7 @@ pub(super) enum Which {
 
 /// The sessions on these machines, or on all that are to be shown, and which machines are not reached.
 pub(super) fn known(context: &Context, only: Option<&str>, which: Which, now: Moment) -> Vec<Known> {
-    let hosts: Vec<&Host> = context.hosts().filter(|host| only.is_none_or(|only| *only == *host.name)).collect();
+    let hosts: Vec<&HostSetting> = context.hosts().filter(|host| only.is_none_or(|only| *only == *host.name)).collect();
     if hosts.is_empty() {
         return Vec::new();
     }
@@ -119,7 +119,7 @@ pub(super) fn unreached_of(report: &HostReport, now: Time) -> Option<Unreached> 
     Some(unreached(report.since?, report.again, now))
 }
 
-fn report_read(host: &Host, report: HostReport, now: Moment) -> Known {
+fn report_read(host: &HostSetting, report: HostReport, now: Moment) -> Known {
     let unreached = unreached_of(&report, now.wall);
     let (clocks, remote) = (Clocks { now, behind: report.behind }, remote_host(host));
     let sessions = sessions_of(report.sessions, &remote, &clocks);
@@ -140,7 +140,7 @@ fn sessions_of(told: Vec<SessionReport>, remote: &RemoteHost, clocks: &Clocks) -
     told.into_iter().take(SHOWN_MAX).filter_map(|report| read(remote, report, clocks, agent_named).ok())
 }
 
-fn remote_host(host: &Host) -> RemoteHost {
+fn remote_host(host: &HostSetting) -> RemoteHost {
     RemoteHost { name: host.name.as_str().into(), has_terminal: command::has_terminal(host) }
 }
 
@@ -165,9 +165,9 @@ struct Queried {
 
 impl Query {
     /// Connects to these machines, on the current runtime.
-    pub(super) fn start(hosts: &[&Host], which: Which, now: Moment) -> Self {
+    pub(super) fn start(hosts: &[&HostSetting], which: Which, now: Moment) -> Self {
         let (sender, news) = channel(hosts.len().max(1));
-        let ask = |host: &&Host| {
+        let ask = |host: &&HostSetting| {
             let link = Link::start((*host).clone(), 0, Purpose::Look, sender.clone());
             if which == Which::All {
                 link.tell(ToLink::History);

@@ -11,7 +11,7 @@ use pilotlight_agents::home::Home;
 use pilotlight_core::fleet::Session;
 use pilotlight_core::time::Moment;
 use pilotlight_engine::config::Config;
-use pilotlight_engine::last_seen::Seen;
+use pilotlight_engine::last_seen::LastSeen;
 use pilotlight_engine::observation::{Observation, ObservedHome};
 use pilotlight_engine::past::{Depth, OnDisk};
 use pilotlight_engine::{Engine, control};
@@ -53,7 +53,7 @@ impl Picture {
 pub(super) struct Observer {
     pub(super) homes: Vec<Home>,
     pub(super) config: Config,
-    pub(super) seen: Seen,
+    pub(super) seen: LastSeen,
     /// The names of the agents that are wanted; none: all.
     pub(super) only: Vec<Box<str>>,
     /// The user has installed the bridge.

@@ -5,7 +5,7 @@ use super::hosts::{Known, Which, known};
 use super::observe::{Effort, Picture, observe};
 use super::report::{FAILED, NO_HOME, USAGE, say};
 use clap_complete::{ArgValueCompleter, CompletionCandidate};
-use pilotlight_core::confusable::doubt;
+use pilotlight_core::confusable::find_confusable;
 use pilotlight_core::fleet::{Label, Row, Session, ShortIds, distinguish, limit_ended};
 use pilotlight_core::text::{NAME_MAX, counted, plain};
 use pilotlight_core::time::Moment;
@@ -262,7 +262,7 @@ pub(super) fn complete(typed: &OsStr) -> Vec<CompletionCandidate> {
         for name in names.into_iter().flatten() {
             let value = if is_bash { escaped(name) } else { name.to_owned() };
             let is_unique = rows.iter().filter(|row| matches_name(row, name)).count() == 1;
-            if is_unique && (value.starts_with(typed) || name.starts_with(typed)) && doubt(name).is_none() {
+            if is_unique && (value.starts_with(typed) || name.starts_with(typed)) && find_confusable(name).is_none() {
                 let help = format!("{}: {}", row.status, row.label.cut(60));
                 candidates.push(CompletionCandidate::new(value).help(Some(help.into())));
             }

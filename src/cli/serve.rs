@@ -14,7 +14,7 @@ use pilotlight_core::session::Key;
 use pilotlight_core::time::{Moment, Span, Time};
 use pilotlight_engine::control::caller::CallerPolicy;
 use pilotlight_engine::control::pipe::{Service, serve_pipe};
-use pilotlight_engine::control::{self, Command, Probe};
+use pilotlight_engine::control::{self, Command, SocketState};
 use pilotlight_engine::{Fleet, View};
 use pilotlight_system::paths;
 use pilotlight_system::runtime::Runtime;
@@ -109,7 +109,7 @@ impl View for Waiting {
             return ControlFlow::Continue(());
         }
         self.looked = Some(now.awake);
-        let is_served = |folder: &PathBuf| matches!(control::probe(folder), Ok(Probe::Served));
+        let is_served = |folder: &PathBuf| matches!(control::socket_state(folder), Ok(SocketState::Served));
         // One that starts says where it is, which may be a place of another environment.
         let folders = paths::project().as_ref().map(paths::runtime_folders).unwrap_or_default();
         if folders.iter().any(is_served) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }

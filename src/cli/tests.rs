@@ -16,7 +16,7 @@ use pilotlight_core::time::{Moment, Span, Time};
 use pilotlight_core::verdict::Status;
 use pilotlight_engine::config::Config;
 use pilotlight_engine::config::List;
-use pilotlight_engine::last_seen::Seen;
+use pilotlight_engine::last_seen::LastSeen;
 use pilotlight_engine::past::Depth;
 use pilotlight_engine::{Engine, Fleet, View};
 use pilotlight_system::clock::Clock;
@@ -89,7 +89,7 @@ impl Drop for Fixture {
 
 /// All sessions of these homes.
 fn picture(homes: &[Home]) -> Picture {
-    let (config, seen) = (Config::default(), Seen::default());
+    let (config, seen) = (Config::default(), LastSeen::default());
     let observer = Observer { homes: homes.to_vec(), config, seen, only: Vec::new(), has_bridge: false };
     observer.observe_alone(Effort::Look, Some(Depth::Whole)).unwrap()
 }
@@ -235,7 +235,7 @@ async fn a_made_up_agent_shows_in_watch_menu_notifications_and_history() {
         shown: String::new(),
         told: 0,
     };
-    let engine = Engine::new(&homes, Config::default(), Seen::default());
+    let engine = Engine::new(&homes, Config::default(), LastSeen::default());
     let run = engine.run(Signals::new().unwrap(), &mut watching);
     let ended = tokio::time::timeout(Duration::from_secs(30), run).await;
     let Watching { lines, popups, history, shown, .. } = watching;

@@ -14,7 +14,7 @@ use pilotlight_agents::copilot::bridge::{BridgeConfig, BridgeEvent, Bridges, Fil
 use pilotlight_engine::View;
 use pilotlight_engine::config::Permissions;
 use pilotlight_engine::control::caller::CallerPolicy;
-use pilotlight_engine::control::{self, Command, Probe, origin};
+use pilotlight_engine::control::{self, Command, SocketState, origin};
 use pilotlight_engine::hosts::Purpose;
 use pilotlight_system::log::{self, cause, private};
 use pilotlight_system::paths;
@@ -104,7 +104,8 @@ pub(super) fn run_with(context: Context, bridges: Option<Receiver<BridgeEvent>>)
 fn claim(folders: &[PathBuf]) -> (Option<Claim>, Vec<anyhow::Error>) {
     let mut refused = Vec::new();
     for folder in folders {
-        let is_served = |other: &&PathBuf| *other != folder && matches!(control::probe(other), Ok(Probe::Served));
+        let is_served =
+            |other: &&PathBuf| *other != folder && matches!(control::socket_state(other), Ok(SocketState::Served));
         let elsewhere = folders.iter().find(is_served);
         match Instance::claim(elsewhere.unwrap_or(folder)) {
             Ok(claim) => return (Some(claim), refused),

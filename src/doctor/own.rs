@@ -7,7 +7,7 @@ use super::ours::Ours;
 use crate::tray::notifier;
 use pilotlight_core::text::counted;
 use pilotlight_engine::config::OnChange;
-use pilotlight_engine::control::{Probe, probe};
+use pilotlight_engine::control::{SocketState, socket_state};
 use pilotlight_engine::last_seen;
 use pilotlight_system::log;
 use pilotlight_system::note::Note;
@@ -148,10 +148,10 @@ fn running_tray(folders: &[PathBuf]) -> Vec<Finding> {
                 continue;
             }
         };
-        findings.push(match probe(folder) {
-            Ok(Probe::Absent) => continue,
-            Ok(Probe::Served) => served(runtime.note()),
-            Ok(Probe::Stale) => {
+        findings.push(match socket_state(folder) {
+            Ok(SocketState::Absent) => continue,
+            Ok(SocketState::Served) => served(runtime.note()),
+            Ok(SocketState::Stale) => {
                 let socket = folder.join(SOCKET);
                 let text = format!("not running; {} was left behind by one that was", socket.display());
                 let remedy = "the next start replaces it; `pilotlight doctor --fix` removes it";

@@ -3,9 +3,8 @@
 use super::check::{CheckContext, block_on};
 use super::finding::Finding;
 use super::redact;
-use pilotlight_agents::copilot;
-use pilotlight_agents::copilot::profile::PROFILE;
 use pilotlight_agents::copilot::program::{VERSION_TIMEOUT, find_version};
+use pilotlight_agents::copilot::{self, PROFILE};
 use pilotlight_system::paths::expand;
 
 /// Whether Copilot is used, as far as can be told: a home of it is watched that would be missed, or none of any agent, and none is switched off.

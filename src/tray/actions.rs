@@ -205,7 +205,7 @@ fn item(source: &Source<'_>, kind: Kind, name: &str, action: Action) -> Option<I
     let row = source.row;
     let order = Order::new(&row.id, action.spec().operation.clone()?)
         .at(row.host.as_deref())
-        .on(source.session.observed.facts.root.as_deref())
+        .on(source.session.observed.facts.turn_id.as_deref())
         .to(&row.label);
     // What is offered because of a silence must not end an answer. An entry of the session's own menu does what it says.
     let order = if kind == Kind::Remedy { order.unless_receiving() } else { order };

@@ -4,12 +4,11 @@
 //! reads it, even if another program changed it. [`Login`] caches the last reading; it reads again when the files
 //! change, where that can be watched, and at intervals.
 //!
-//! - `state` is what is read, with its menu entry; `arguments` is what is written for this program.
+//! - `state` is what is read, with its menu entry.
 //! - `entry` reads and writes desktop entries, which Linux uses; `linux` finds them. `window_manager` is for those that
 //!   read no entries.
 //! - `macos` uses a launch agent, `windows` the registry.
 
-mod arguments;
 #[cfg(any(target_os = "linux", test))]
 mod entry;
 #[cfg(target_os = "linux")]
@@ -35,6 +34,7 @@ use pilotlight_system::log::{self, cause};
 #[cfg(windows)]
 use windows::Backend;
 
+use anyhow::Context;
 use pilotlight_system::paths::own_program;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -45,25 +45,38 @@ use std::time::{Duration, Instant};
 /// one. A stale reading is refreshed only when a menu is built; it wakes nothing.
 const MAX_AGE: Duration = Duration::from_secs(1);
 
+/// The arguments of the program when it is started at login.
+///
+/// # Errors
+/// Where a home's path is not valid UTF-8, which the entry needs.
+fn arguments(homes: &[PathBuf]) -> anyhow::Result<Vec<&str>> {
+    let mut words = vec!["tray"];
+    for home in homes {
+        let home = home.to_str().with_context(|| format!("the path of {} is not valid UTF-8", home.display()))?;
+        words.extend(["--home", home]);
+    }
+    Ok(words)
+}
+
 /// Reads and changes the start at login. Clones share the last reading.
 #[derive(Clone, Debug)]
 pub(crate) struct Login {
     backend: Option<Arc<Backend>>,
     /// Why it cannot be changed, if there is no backend.
     unavailable: &'static str,
-    last: Arc<Mutex<Reading>>,
+    last: Arc<Mutex<CachedState>>,
     /// Whether changes are watched, by [`follow`](Self::follow).
     followed: Arc<AtomicBool>,
 }
 
 /// A state, and when it was read.
 #[derive(Debug)]
-struct Reading {
+struct CachedState {
     state: State,
     at: Instant,
 }
 
-impl Reading {
+impl CachedState {
     fn now(backend: Option<&Backend>, unavailable: &str) -> Self {
         let unknown = || State { can_change: false, ..State::off() }.because(unavailable);
         Self { state: backend.map_or_else(unknown, Backend::read), at: Instant::now() }
@@ -85,7 +98,7 @@ impl Login {
     }
 
     fn of(backend: Option<Backend>, unavailable: &'static str) -> Self {
-        let last = Arc::new(Mutex::new(Reading::now(backend.as_ref(), unavailable)));
+        let last = Arc::new(Mutex::new(CachedState::now(backend.as_ref(), unavailable)));
         Self { backend: backend.map(Arc::new), unavailable, last, followed: Arc::default() }
     }
 
@@ -102,11 +115,11 @@ impl Login {
     pub(crate) fn refresh(&self) -> bool {
         // Locked while reading: otherwise an older reading could replace a newer one.
         let mut last = self.last_reading();
-        let previous = std::mem::replace(&mut *last, Reading::now(self.backend.as_deref(), self.unavailable));
+        let previous = std::mem::replace(&mut *last, CachedState::now(self.backend.as_deref(), self.unavailable));
         previous.state != last.state
     }
 
-    fn last_reading(&self) -> MutexGuard<'_, Reading> {
+    fn last_reading(&self) -> MutexGuard<'_, CachedState> {
         self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -12,7 +12,7 @@ use super::view::{Effect, Reviewed};
 use pilotlight_agents::copilot::bridge::Files as BridgeFiles;
 use pilotlight_core::action::{Action, ActionFlag};
 use pilotlight_core::alert::Detail;
-use pilotlight_core::order::{LOG_DIFFERS, Order, Outcome, Report, ShownRequest};
+use pilotlight_core::order::{LOG_DIFFERS, Order, OrderReport, Outcome, ShownRequest};
 #[cfg(target_os = "linux")]
 use pilotlight_core::order::{Operation, Reply, Which};
 use pilotlight_core::session::Key;
@@ -221,10 +221,10 @@ impl ClickHandler {
         self.parts.runtime.spawn(async move {
             let mut differs = None;
             while let Some(report) = reports.recv().await {
-                if let Report::Request(ShownRequest { text, in_log: Some(in_log), .. }) = &report {
+                if let OrderReport::Request(ShownRequest { text, in_log: Some(in_log), .. }) = &report {
                     differs = Some(both_texts(text, in_log));
                 }
-                let Report::End(outcome) = report else { continue };
+                let OrderReport::End(outcome) = report else { continue };
                 let is_done = matches!(outcome, Outcome::Done(_));
                 if let (true, Some(key)) = (is_done, &session) {
                     click_handler.command(Command::Seen(vec![key.clone()]));

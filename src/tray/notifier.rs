@@ -381,7 +381,7 @@ pub(crate) fn alertable<'a>(
             _ => may(Action::Approve),
         },
         can_be_let: offer(Action::Approve, session, row.status) == Err(Refusal::AnswerThere),
-        wanted: session.is_wanted(),
+        approval_requested: session.is_approval_requested(),
     });
     let question = question(session).filter(|_| row.status == Status::NeedsInput && may(Action::Answer));
     let closed = session.observed.facts.closed.as_ref().filter(|_| session.observed.facts.turn.is_none());

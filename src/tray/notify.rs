@@ -10,11 +10,9 @@
 //! moving to.
 //!
 //! - `server` is the client of a Linux desktop's notification server.
-//! - `note` sends notes, and `text` makes every text plain. `config` is what popups need from their caller.
-//! - `popups` changes the set in `wanted`, `reconciler` applies it; `elsewhere` is for the other systems, which support
-//!   less.
+//! - `note` sends notes, and `text` makes every text plain.
+//! - `popups` changes the wanted set, `reconciler` applies it; `elsewhere` is for the other systems, which support less.
 
-mod config;
 #[cfg(not(target_os = "linux"))]
 mod elsewhere;
 mod note;
@@ -27,12 +25,9 @@ mod reconciler;
 #[cfg(target_os = "linux")]
 mod server;
 mod text;
-#[cfg(target_os = "linux")]
-mod wanted;
 
 pub use super::messages::PopupEvent;
 pub use super::note::{Note, Offer, OfferTaken};
-pub use config::PopupConfig;
 #[cfg(not(target_os = "linux"))]
 pub(crate) use elsewhere::Popups;
 pub use note::NoteSender;
@@ -41,14 +36,32 @@ pub use popups::Popups;
 
 #[cfg(not(target_os = "linux"))]
 use note::show;
+use pilotlight_core::alert::PopupId;
 #[cfg(target_os = "linux")]
 use pilotlight_core::text::plain;
+use std::time::Instant;
+use tokio::runtime::Handle;
 #[cfg(target_os = "linux")]
 use {
     note::notification,
     server::{NO_REPLY, TIMEOUT},
     text::LINE_MAX,
 };
+
+/// What popups need from their caller.
+pub struct PopupConfig {
+    /// The runtime for their task.
+    pub runtime: Handle,
+    /// The address of a bus to use instead of the session's. Linux only.
+    pub bus: Option<String>,
+    /// Whether to trust a notification server with this process id when it reports a click on Approve: an agent must
+    /// not run a server that approves its own requests. Called once per popup; Linux only.
+    pub may_answer: Box<dyn Fn(u32) -> bool + Send + Sync>,
+    /// The time, for telling whether a click came too soon to be meant for its popup. Linux only.
+    pub now: Box<dyn Fn() -> Instant + Send + Sync>,
+    /// Called once for each popup that is raised and not withdrawn, when it is clicked or closed. Must not block.
+    pub clicked: Box<dyn Fn(PopupId, PopupEvent) + Send + Sync>,
+}
 
 /// How long the test notification keeps its connection: some servers close a program's notifications when it
 /// disconnects.

@@ -2,11 +2,11 @@
 
 use super::story::{PID, Story};
 use pilotlight_core::action::{Action, Bridge, Control, ServerState, may_end_without_asking, offer};
-use pilotlight_core::attempts::{Attempts, Mark, Marks};
+use pilotlight_core::attempts::{Attempts, Mark, RecoveryMarks};
 use pilotlight_core::fleet::{About, Kind, Session};
 use pilotlight_core::form::Form;
 use pilotlight_core::limits::Limits;
-use pilotlight_core::owner::{Held, Owner};
+use pilotlight_core::owner::{HoldProof, Owner};
 use pilotlight_core::question::Question;
 use pilotlight_core::session::Observed;
 use pilotlight_core::time::Time;
@@ -159,14 +159,14 @@ fn an_owner_known_only_by_its_lock_is_ended_only_after_a_confirmation() {
             .server(ServerState::NotListening)
             .with(|session| session.observed.held = held)
     };
-    with(Held::Verified).allows(Action::End);
-    with(Held::Unverified).allows(Action::End);
-    assert_eq!(may_end_without_asking(&with(Held::Verified).session), Ok(()));
-    for held in [Held::Unverified, Held::Pending] {
+    with(HoldProof::Verified).allows(Action::End);
+    with(HoldProof::Unverified).allows(Action::End);
+    assert_eq!(may_end_without_asking(&with(HoldProof::Verified).session), Ok(()));
+    for held in [HoldProof::Unverified, HoldProof::Pending] {
         assert!(may_end_without_asking(&with(held).session).unwrap_err().to_string().contains("pilotlight stop"));
     }
     // A process whose lock was created just now gets no token.
-    assert!(with(Held::Unverified).session.may_be_trusted() && !with(Held::Pending).session.may_be_trusted());
+    assert!(with(HoldProof::Unverified).session.may_be_trusted() && !with(HoldProof::Pending).session.may_be_trusted());
 }
 
 /// A third attempt would not help either.
@@ -204,7 +204,7 @@ fn case_38_two_clicks_at_once_are_one_recovery() {
 fn case_39_only_a_completed_turn_or_the_user_resets_the_count_of_attempts() {
     let at = |second: i64| Time(1_700_000_000_000 + second * 1000);
     let mark = |event: u64, second: i64| Some(Mark { event, at: at(second) });
-    let before = Marks { prompt: mark(1, 0), completed: Some(at(-9)), aborted: mark(2, -5) };
+    let before = RecoveryMarks { prompt: mark(1, 0), completed: Some(at(-9)), aborted: mark(2, -5) };
     let tried = {
         let mut attempts = Attempts::default();
         attempts.note_attempt(&before, at(100));
@@ -212,33 +212,37 @@ fn case_39_only_a_completed_turn_or_the_user_resets_the_count_of_attempts() {
         attempts
     };
     assert_eq!(tried.count(&before), 2, "a tool's success is no mark");
-    assert_eq!(tried.count(&Marks { completed: Some(at(120)), ..before }), 0, "a completed turn");
-    assert_eq!(tried.count(&Marks { prompt: mark(3, 120), ..before }), 0, "the user's prompt");
-    assert_eq!(tried.count(&Marks { aborted: mark(4, 120), ..before }), 0, "the user's abort");
+    assert_eq!(tried.count(&RecoveryMarks { completed: Some(at(120)), ..before }), 0, "a completed turn");
+    assert_eq!(tried.count(&RecoveryMarks { prompt: mark(3, 120), ..before }), 0, "the user's prompt");
+    assert_eq!(tried.count(&RecoveryMarks { aborted: mark(4, 120), ..before }), 0, "the user's abort");
     // Marks of another process, which read less of the log, or more.
-    assert_eq!(tried.count(&Marks::default()), 2);
+    assert_eq!(tried.count(&RecoveryMarks::default()), 2);
     let mut cut = Attempts::default();
-    cut.note_attempt(&Marks::default(), at(100));
-    assert_eq!((cut.count(&before), cut.count(&Marks { prompt: mark(3, 120), ..before })), (1, 0));
+    cut.note_attempt(&RecoveryMarks::default(), at(100));
+    assert_eq!((cut.count(&before), cut.count(&RecoveryMarks { prompt: mark(3, 120), ..before })), (1, 0));
 
     let mut ours = tried;
     ours.note_abort(at(120));
-    let aborted = Marks { aborted: mark(4, 121), ..before };
+    let aborted = RecoveryMarks { aborted: mark(4, 121), ..before };
     assert_eq!(ours.count(&aborted), 2, "an abort of ours");
     ours.note_end(&before, at(120));
     assert_eq!(ours.count(&aborted), 2, "though it is logged only after the order ended");
-    assert_eq!(ours.count(&Marks { aborted: mark(4, 200), ..before }), 0, "the user's, later");
+    assert_eq!(ours.count(&RecoveryMarks { aborted: mark(4, 200), ..before }), 0, "the user's, later");
     ours.note_prompt(at(122));
-    let resent = Marks { prompt: mark(5, 123), ..aborted };
+    let resent = RecoveryMarks { prompt: mark(5, 123), ..aborted };
     assert_eq!(ours.count(&resent), 2, "a prompt of ours");
     ours.note_end(&resent, at(124));
-    assert_eq!(ours.count(&Marks { completed: Some(at(125)), ..resent }), 2, "the completion of our own prompt");
-    assert_eq!(ours.count(&Marks { prompt: mark(6, 126), ..resent }), 0, "the user's next prompt");
+    assert_eq!(
+        ours.count(&RecoveryMarks { completed: Some(at(125)), ..resent }),
+        2,
+        "the completion of our own prompt"
+    );
+    assert_eq!(ours.count(&RecoveryMarks { prompt: mark(6, 126), ..resent }), 0, "the user's next prompt");
     // As saved and loaded.
     let saved: Attempts = serde_json::from_str(&serde_json::to_string(&ours).unwrap()).unwrap();
     assert_eq!(saved, ours);
 
-    let next = Marks { prompt: mark(3, 120), ..before };
+    let next = RecoveryMarks { prompt: mark(3, 120), ..before };
     let mut settled = tried;
     settled.settle(&next, at(121));
     assert_eq!(settled.count(&next), 0);
@@ -338,7 +342,7 @@ fn case_53_a_round_after_our_stop_is_ignored_for_5_s() {
 /// An order names its turn in this way.
 #[test]
 fn case_122_a_turn_is_named_by_the_event_that_opened_it() {
-    let root = |story: &Story| story.facts(60).root;
+    let root = |story: &Story| story.facts(60).turn_id;
     let first = Story::prompted();
     let named = root(&first);
     assert!(named.is_some());

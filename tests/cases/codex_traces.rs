@@ -42,7 +42,7 @@ fn every_line_of_every_recorded_thread_is_an_event() {
         lines.for_each(|line| replay.line(line, &mut Vec::new()));
         assert_eq!((replay.facts.events, replay.facts.skipped), (expected, 0), "{}", folder.display());
         assert!(!replay.facts.forked, "{}", folder.display());
-        assert!(replay.facts.cwd.is_some() && replay.facts.root.is_some(), "{}", folder.display());
+        assert!(replay.facts.cwd.is_some() && replay.facts.turn_id.is_some(), "{}", folder.display());
     }
 }
 

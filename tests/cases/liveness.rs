@@ -133,7 +133,11 @@ fn case_126_a_session_that_may_be_waiting_is_never_stuck() {
     works.says(720, Quiet, "running long: asker-ask is open, its process is busy").is(100_000, Quiet);
     assert!(!works.verdict(720).because.to_string().contains("asking you there"));
     // While the server's answer is pending, the session is not called stuck.
-    story.clone().with_liveness(Liveness { probing: true, ..Liveness::default() }).is(720, Quiet).is(100_000, Quiet);
+    story
+        .clone()
+        .with_liveness(Liveness { querying_server: true, ..Liveness::default() })
+        .is(720, Quiet)
+        .is(100_000, Quiet);
     // No activity closes the turn, and requests that only the server knows of count.
     with_answer(story.clone(), false, 0).is(720, Idle).says(720, Idle, "no active work");
     with_answer(story.clone(), true, 2).is(720, NeedsPermission).says(

@@ -101,7 +101,7 @@ pub(crate) fn with_context(story: Story, end: Span, owner: u8, liveness: u8, whe
             active: liveness.is_multiple_of(2),
             requests: 0,
         }),
-        probing: liveness.is_multiple_of(7),
+        querying_server: liveness.is_multiple_of(7),
         stream_probe,
         probing_stream: liveness.is_multiple_of(13),
         streams: false,

@@ -2,10 +2,9 @@
 
 use super::story::{PID, START, Story};
 use pilotlight_core::action::Action;
-use pilotlight_core::fleet::{Background, Kind, Label, OwnerView, Row, Session, TurnView};
+use pilotlight_core::fleet::{Background, Kind, Label, OwnerView, RequestView, Row, Session, TurnView};
 use pilotlight_core::owner::Owner;
 use pilotlight_core::question::Question;
-use pilotlight_core::request_view::RequestView;
 use pilotlight_core::session::Observed;
 use pilotlight_core::short_reason::ShortReason;
 use pilotlight_core::time::Span;

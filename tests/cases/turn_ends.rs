@@ -61,7 +61,7 @@ fn the_start_of_a_turn_is_known_if_nothing_before_it_is_missing() {
     let known = |story: &Story| {
         let facts = story.facts(60);
         let start_known = facts.turn.unwrap().start_known;
-        assert_eq!(facts.root.is_some(), start_known, "it is named by its first event");
+        assert_eq!(facts.turn_id.is_some(), start_known, "it is named by its first event");
         let because = story.verdict(70).because.to_string();
         assert_eq!(because.contains("the start of its turn is unknown"), !start_known, "{because}");
         story.is(70, Quiet);

@@ -3,7 +3,7 @@
 use super::trays::{Double, Tray, socket};
 use crate::support::executable::copy_program;
 use crate::support::synthetic::User;
-use pilotlight_core::order::{Operation, Outcome, Report};
+use pilotlight_core::order::{Operation, OrderReport, Outcome};
 use rustix::process::Signal;
 use std::fs;
 use std::path::PathBuf;
@@ -55,7 +55,7 @@ fn case_107c_an_agents_approve_and_deny_are_refused() {
     for script in scripts {
         is_refused(&by_copilot(&user, script));
     }
-    let double = Double::start(&user, |_| vec![Report::End(Outcome::Done("it is done".into()))]);
+    let double = Double::start(&user, |_| vec![OrderReport::End(Outcome::Done("it is done".into()))]);
     for script in scripts {
         is_refused(&by_copilot(&user, script));
     }
@@ -111,7 +111,7 @@ fn case_107c_the_tray_refuses_an_agents_answer() {
         r#"{"answer":{"give":{"request":"r1","shown":1,"with":{"choice":0}}}}"#,
     ] {
         let output = by_copilot(&user, &ask(answer));
-        let Ok(Report::End(Outcome::Refused(reason))) = serde_json::from_slice(&output.stdout) else {
+        let Ok(OrderReport::End(Outcome::Refused(reason))) = serde_json::from_slice(&output.stdout) else {
             panic!("{output:?}")
         };
         assert!(reason.contains("this was started by Copilot ("), "{reason}");
@@ -133,7 +133,7 @@ fn case_189_an_agent_may_neither_stop_nor_attach_to_a_session() {
     let user = User::new();
     let session = user.session(1);
     let _owner = session.owner(&user);
-    let double = Double::start(&user, |_| vec![Report::End(Outcome::Done("it is done".into()))]);
+    let double = Double::start(&user, |_| vec![OrderReport::End(Outcome::Done("it is done".into()))]);
     for script in ["stop --yes", "stop --end --yes", "reconnect", "reconnect --continue"] {
         let (name, options) = script.split_once(' ').unwrap_or((script, ""));
         is_refused(&by_copilot(&user, &format!("$PILOTLIGHT {name} 00000001 {options}")));

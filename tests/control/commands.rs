@@ -2,7 +2,7 @@
 
 use super::trays::Double;
 use crate::support::synthetic::{Folder, Owner, User};
-use pilotlight_core::order::{Operation, Order, Outcome, Report, ShownRequest, Step, Which};
+use pilotlight_core::order::{Operation, Order, OrderReport, Outcome, ShownRequest, Step, Which};
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{BufRead, BufReader, Read};
 use std::process::Output;
@@ -10,21 +10,21 @@ use std::time::Duration;
 
 const COMMANDS: [&str; 6] = ["reconnect", "stop", "approve", "deny", "resume", "show"];
 
-fn done() -> Vec<Report> {
-    vec![Report::End(Outcome::Done("it is done".into()))]
+fn done() -> Vec<OrderReport> {
+    vec![OrderReport::End(Outcome::Done("it is done".into()))]
 }
 
 /// A tray's reports for an order on a request that must be shown before it is answered.
-fn shows(order: &Order, text: &str, outcome: Outcome) -> Vec<Report> {
+fn shows(order: &Order, text: &str, outcome: Outcome) -> Vec<OrderReport> {
     let end = match &order.operation {
         Operation::Approve(Which::Shown { text: shown, .. }) if shown != text => Outcome::Refused("not this".into()),
         _ => outcome,
     };
     vec![
-        Report::Step(Step::TakeOver, "as one more\nclient\u{7}".into()),
+        OrderReport::Step(Step::Answer, "as one more\nclient\u{7}".into()),
         // A tray says whether it had to escape anything.
-        Report::Request(ShownRequest { text: text.into(), verbatim: !text.contains("\\u{"), in_log: None }),
-        Report::End(end),
+        OrderReport::Request(ShownRequest { text: text.into(), verbatim: !text.contains("\\u{"), in_log: None }),
+        OrderReport::End(end),
     ]
 }
 
@@ -141,7 +141,7 @@ fn case_130_a_tray_lost_before_showing_a_request_has_approved_nothing() {
     let session = sdk(&user, 1);
     session.prompt();
     asks(&session, "r-1");
-    let _double = Double::start(&user, |_| vec![Report::Step(Step::Attach, "to its server".into())]);
+    let _double = Double::start(&user, |_| vec![OrderReport::Step(Step::Attach, "to its server".into())]);
     let output = user.run(&["approve", "--yes", "00000001"]);
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     let stderr = texts(&output).1;
@@ -281,7 +281,7 @@ fn an_output_without_a_reader_does_not_change_the_exit_code() {
     sdk(&user, 1);
     let double = Double::start(&user, |_| {
         let text = "x".repeat(1 << 20);
-        vec![Report::Request(ShownRequest::verbatim(text)), Report::End(Outcome::Failed("in vain".into()))]
+        vec![OrderReport::Request(ShownRequest::verbatim(text)), OrderReport::End(Outcome::Failed("in vain".into()))]
     });
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
@@ -295,7 +295,7 @@ fn case_130_an_order_that_a_lost_tray_had_begun_may_have_happened() {
     sdk(&user, 1).prompt();
     let _double = Double::start(&user, |order| match order.operation {
         Operation::Stop => Vec::new(),
-        _ => vec![Report::Step(Step::Attach, "to its server".into())],
+        _ => vec![OrderReport::Step(Step::Attach, "to its server".into())],
     });
     // Without a single report, the tray cannot have sent anything.
     for (command, code, words) in [
@@ -339,7 +339,7 @@ fn case_130_an_interrupted_order_is_looked_up_on_disk() {
         session.log_event("permission.requested", asked);
         let (begun, has_begun) = std::sync::mpsc::channel();
         let _double = Double::start_raw(&user, move |order, stream| {
-            let mut send = |report: &Report| {
+            let mut send = |report: &OrderReport| {
                 let mut line = serde_json::to_vec(report).unwrap();
                 line.push(b'\n');
                 std::io::Write::write_all(stream, &line).unwrap();
@@ -349,7 +349,7 @@ fn case_130_an_interrupted_order_is_looked_up_on_disk() {
                 shows(order, "shell: ls", Outcome::Unknown).iter().for_each(send);
                 return;
             }
-            send(&Report::Step(Step::Attach, "to its server".into()));
+            send(&OrderReport::Step(Step::Attach, "to its server".into()));
             begun.send(()).unwrap();
             let _ = Read::read(stream, &mut [0]); // until the command exits
         });
@@ -386,7 +386,7 @@ fn case_201d_an_interrupted_order_is_looked_up_again() {
         session.prompt();
         let (told, tell) = std::sync::mpsc::channel();
         let _double = Double::start_raw(&user, move |_, stream| {
-            let mut line = serde_json::to_vec(&Report::Step(Step::Abort, "tells it to stop".into())).unwrap();
+            let mut line = serde_json::to_vec(&OrderReport::Step(Step::Abort, "tells it to stop".into())).unwrap();
             line.push(b'\n');
             std::io::Write::write_all(stream, &line).unwrap();
             told.send("begun").unwrap();

@@ -4,7 +4,7 @@ use super::trays::{Tray, answer, connect, socket};
 use crate::support::executable::{copy_program, executable};
 use crate::support::synthetic::{Folder, User, holder};
 use crate::support::{SOON, wait_until};
-use pilotlight_core::order::{Operation, Order, Outcome, Report, Which};
+use pilotlight_core::order::{Operation, Order, OrderReport, Outcome, Which};
 use std::io::Write;
 use std::os::unix::net::UnixStream;
 use std::process::Child;
@@ -40,7 +40,7 @@ fn outcome(stream: UnixStream) -> Outcome {
     let answer = answer(stream);
     let last = answer.lines().last().unwrap_or_default();
     match serde_json::from_str(last) {
-        Ok(Report::End(outcome)) => outcome,
+        Ok(OrderReport::End(outcome)) => outcome,
         other => panic!("{other:?}: {answer:?}"),
     }
 }

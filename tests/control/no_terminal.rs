@@ -5,7 +5,7 @@ use crate::support::executable::executable;
 use crate::support::synthetic::{Folder, Owner, User};
 use crate::support::tmux::Tmux;
 use pilotlight_core::form::Form;
-use pilotlight_core::order::{Operation, Outcome, Reply, Report};
+use pilotlight_core::order::{Operation, OrderReport, Outcome, Reply};
 use serde_json::json;
 use std::fs;
 use std::os::unix::process::CommandExt;
@@ -53,7 +53,7 @@ fn case_239_a_request_or_a_question_is_left_open() {
             Operation::Answer(Reply::Look(Some(id))) if id == "f" => Form::read("elicitation.requested", &form),
             _ => Form::read("user_input.requested", &question),
         };
-        vec![Report::Question(Box::new(form.unwrap())), Report::End(Outcome::Done("it is still open".into()))]
+        vec![OrderReport::Question(Box::new(form.unwrap())), OrderReport::End(Outcome::Done("it is still open".into()))]
     });
     refuses(&user, &["approve", "--ask", "00000001"], NOBODY);
     refuses(&user, &["deny", "--ask", "00000001"], NOBODY);

@@ -5,13 +5,13 @@ use crate::support::synthetic::{Folder, User};
 use crate::support::tmux::Tmux;
 use crate::support::{SOON, wait_until};
 use pilotlight_core::form::{Form, FormAnswer};
-use pilotlight_core::order::{Operation, Outcome, Reply, Report, ShownRequest, Which};
+use pilotlight_core::order::{Operation, OrderReport, Outcome, Reply, ShownRequest, Which};
 use serde_json::json;
 
 const END: &str = "It can be resumed. [y/N]";
 
-fn done() -> Vec<Report> {
-    vec![Report::End(Outcome::Done("it is done".into()))]
+fn done() -> Vec<OrderReport> {
+    vec![OrderReport::End(Outcome::Done("it is done".into()))]
 }
 
 /// Runs the program in a terminal that then shows its exit code.
@@ -78,12 +78,15 @@ fn with_ask_each_request_is_shown_before_it_is_answered() {
     let double = Double::start(&user, |order| match &order.operation {
         Operation::Look(id) => {
             vec![
-                Report::Request(ShownRequest::verbatim(format!("shell: rm {id}"))),
-                Report::End(Outcome::Done("shown".into())),
+                OrderReport::Request(ShownRequest::verbatim(format!("shell: rm {id}"))),
+                OrderReport::End(Outcome::Done("shown".into())),
             ]
         }
         Operation::Approve(Which::Shown { id, text }) if *text == format!("shell: rm {id}") => {
-            vec![Report::Request(ShownRequest::verbatim(text)), Report::End(Outcome::Done(format!("{id} is allowed")))]
+            vec![
+                OrderReport::Request(ShownRequest::verbatim(text)),
+                OrderReport::End(Outcome::Done(format!("{id} is allowed"))),
+            ]
         }
         other => panic!("{other:?}"),
     });
@@ -127,7 +130,7 @@ fn with_ask_each_request_is_shown_before_it_is_answered() {
 fn with_ask_a_request_that_cannot_be_shown_is_not_asked_about() {
     let user = User::new();
     let (_session, _owner) = asking(&user, &["r-1"]);
-    let double = Double::start(&user, |_| vec![Report::End(Outcome::Refused("it is no longer open".into()))]);
+    let double = Double::start(&user, |_| vec![OrderReport::End(Outcome::Refused("it is no longer open".into()))]);
     let terminal = in_terminal(&user, &["deny", "00000001", "--ask"]);
     terminal.shows("pilotlight: it is no longer open\nexited with 4");
     assert_eq!(double.orders().len(), 1);
@@ -143,7 +146,7 @@ fn ctrl_c_at_a_question_answers_nothing_and_ends() {
     let user = User::new();
     let (_session, _owner) = asking(&user, &["r-1", "r-2"]);
     let double = Double::start(&user, |_| {
-        vec![Report::Request(ShownRequest::verbatim("shell: ls")), Report::End(Outcome::Done("shown".into()))]
+        vec![OrderReport::Request(ShownRequest::verbatim("shell: ls")), OrderReport::End(Outcome::Done("shown".into()))]
     });
     let terminal = in_terminal(&user, &["approve", "00000001", "--ask", "--all"]);
     terminal.shows("[y/N]");
@@ -160,8 +163,8 @@ fn with_ask_a_very_long_request_is_answered_by_its_id() {
     let (_session, _owner) = asking(&user, &["r-1"]);
     let double = Double::start(&user, |order| match &order.operation {
         Operation::Look(_) => vec![
-            Report::Request(ShownRequest::verbatim("x".repeat(70_000))),
-            Report::End(Outcome::Done("shown".into())),
+            OrderReport::Request(ShownRequest::verbatim("x".repeat(70_000))),
+            OrderReport::End(Outcome::Done("shown".into())),
         ],
         _ => done(),
     });
@@ -180,7 +183,7 @@ fn input_typed_before_the_question_is_no_answer() {
     let has_typed = std::sync::Mutex::new(has_typed);
     let double = Double::start(&user, move |_| {
         has_typed.lock().unwrap().recv().unwrap();
-        vec![Report::Request(ShownRequest::verbatim("shell: ls")), Report::End(Outcome::Done("shown".into()))]
+        vec![OrderReport::Request(ShownRequest::verbatim("shell: ls")), OrderReport::End(Outcome::Done("shown".into()))]
     });
     let terminal = in_terminal(&user, &["approve", "00000001", "--ask"]);
     wait_until(SOON, "it asks for the request", || terminal.screen(), || (double.orders().len() == 1).then_some(()));
@@ -211,8 +214,8 @@ fn a_question_is_shown_before_it_is_answered() {
                 _ => ("Which color?\n9) none", "dark blue"),
             };
             vec![
-                Report::Question(Box::new(form(question, second))),
-                Report::End(Outcome::Done("it is still open".into())),
+                OrderReport::Question(Box::new(form(question, second))),
+                OrderReport::End(Outcome::Done("it is still open".into())),
             ]
         }
         _ => done(),
@@ -286,7 +289,7 @@ fn a_form_is_filled_in_field_by_field() {
             let schema = json!({"type": "object", "properties": fields, "required": ["color", "coats"]});
             let data = json!({"requestId": "r-1", "message": "How shall it look?", "requestedSchema": schema});
             let form = Form::read("elicitation.requested", &data).unwrap();
-            vec![Report::Question(Box::new(form)), Report::End(Outcome::Done("it is still open".into()))]
+            vec![OrderReport::Question(Box::new(form)), OrderReport::End(Outcome::Done("it is still open".into()))]
         }
         _ => done(),
     });

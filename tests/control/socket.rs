@@ -4,7 +4,7 @@ use super::trays::{Tray, answer, connect, folder, socket};
 use crate::support::running_time::running_time;
 use crate::support::synthetic::User;
 use crate::support::{SOON, wait_until};
-use pilotlight_core::order::{Outcome, Report};
+use pilotlight_core::order::{OrderReport, Outcome};
 use rustix::process::Signal;
 use std::fs::{self, Permissions};
 use std::io::Write;
@@ -221,7 +221,7 @@ fn misbehaving_clients_do_not_affect_others() {
     let (session, _owner) = unreachable(&user);
     let _tray = Tray::start(&user);
     let refused = |answer: String| match serde_json::from_str(&answer) {
-        Ok(Report::End(Outcome::Refused(reason))) => reason,
+        Ok(OrderReport::End(Outcome::Refused(reason))) => reason,
         other => panic!("{other:?}: {answer}"),
     };
     // Silent ones, few enough to leave room for those below.

@@ -3,7 +3,7 @@
 use crate::support::freeze::freeze;
 use crate::support::synthetic::User;
 use crate::support::{SOON, wait_until};
-use pilotlight_core::order::{Order, Report};
+use pilotlight_core::order::{Order, OrderReport};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -110,7 +110,7 @@ pub(crate) struct Double {
 
 impl Double {
     /// Serves the socket. Each order is answered with these reports, then its connection is closed.
-    pub(crate) fn start(user: &User, answer: impl Fn(&Order) -> Vec<Report> + Send + 'static) -> Self {
+    pub(crate) fn start(user: &User, answer: impl Fn(&Order) -> Vec<OrderReport> + Send + 'static) -> Self {
         let write_all = move |order: &Order, stream: &mut UnixStream| {
             for report in answer(order) {
                 let mut line = serde_json::to_vec(&report).unwrap();

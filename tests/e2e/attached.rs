@@ -1,6 +1,6 @@
 //! Pilotlight as an additional client of a session.
 
-use super::reach::{Reach, Recorder, at_steps, attach, event_channel, open, site_with};
+use super::reach::{Reach, Recorder, attach, context_with, event_channel, open};
 use crate::support::person::{Manner, Person};
 use crate::support::process::kill;
 use crate::support::server::Server;
@@ -122,7 +122,8 @@ fn attaching_aborts_a_silent_turn() {
     reach.session.send("SCRIPT:hang Paint the fence");
     reach.model.wait_requested("hang", 0);
     let (events, received) = event_channel();
-    let silent = site_with(&reach.session.folder, &[reach.server.address()], true, |log_view| log_view.silent = true);
+    let silent =
+        context_with(&reach.session.folder, &[reach.server.address()], true, |log_view| log_view.silent = true);
     let watched = block_on(attach(&silent, Policy::Observe, events.clone(), 1)).unwrap();
     assert!(block_on(watched.activity()).unwrap().has_active_work, "an observer aborts nothing");
     block_on(watched.leave());
@@ -144,7 +145,8 @@ fn a_turn_with_an_open_request_is_not_silent() {
     let reach = Reach::new(Manner::Waits);
     reach.ask();
     let (events, _received) = event_channel();
-    let silent = site_with(&reach.session.folder, &[reach.server.address()], true, |log_view| log_view.silent = true);
+    let silent =
+        context_with(&reach.session.folder, &[reach.server.address()], true, |log_view| log_view.silent = true);
     let attached = block_on(attach(&silent, Policy::Ask, events, 1)).unwrap();
     assert!(!reach.session.folder.types().iter().any(|kind| kind == "abort"));
     assert_eq!(
@@ -245,15 +247,15 @@ fn case_41_a_server_that_dies_while_we_attach_leaves_the_session_unchanged() {
         let count = std::sync::atomic::AtomicUsize::new(0);
         let (events, received) = event_channel();
         let context =
-            site_with(&reach.session.folder, &[reach.server.address()], true, |log_view| log_view.silent = true);
-        let context = at_steps(&context, move |_| {
+            context_with(&reach.session.folder, &[reach.server.address()], true, |log_view| log_view.silent = true);
+        let context = context.at_steps(move |_| {
             if count.fetch_add(1, std::sync::atomic::Ordering::SeqCst) + 1 == fatal {
                 kill(pid);
             }
         });
         match block_on(attach(&context, Policy::Ask, events, 1)) {
             Err(failure) => {
-                let step = if fatal == 1 { Step::Attach } else { Step::TakeOver };
+                let step = if fatal == 1 { Step::Attach } else { Step::Answer };
                 assert_eq!(failure.step, Some(step), "{failure}");
                 assert!(matches!(failure.faults[..], [Fault::Gone(_)]), "{failure}");
             }

@@ -2,12 +2,12 @@
 
 mod asking;
 mod attacks;
+pub(super) mod callers;
 mod clicks;
 mod consent;
 mod elsewhere;
 mod ending;
 mod forms;
-pub(super) mod givers;
 mod held_up;
 mod kept;
 mod lives;

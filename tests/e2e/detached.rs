@@ -1,7 +1,7 @@
 //! After we detach, a session behaves as before we attached.
 
 use super::orders::Staying;
-use super::reach::{Reach, attach, event_channel, site_with};
+use super::reach::{Reach, attach, context_with, event_channel};
 use super::stage::Stage;
 use crate::support::person::{Manner, Person};
 use crate::support::{SOON, block_on, wait_until};
@@ -18,7 +18,7 @@ fn case_133_a_session_that_could_ask_nobody_denies_again_after_we_detach() {
         reach.session.folder.wait_nth("assistant.turn_end", 2);
         let (events, _received) = event_channel();
         let denied =
-            site_with(&reach.session.folder, &[reach.server.address()], true, |log_view| log_view.denied = true);
+            context_with(&reach.session.folder, &[reach.server.address()], true, |log_view| log_view.denied = true);
         let attached = block_on(attach(&denied, policy, events, 1)).unwrap();
         block_on(attached.leave());
         reach.session.send("SCRIPT:denied2 Paint the gate");

@@ -1,7 +1,7 @@
 //! Whoever can write a session's log decides what rows, popups and scripts are told of its request. What would be run is
 //! its server's to say: where the two differ, nothing is approved, and both are shown.
 
-use super::bridge::givers::words;
+use super::bridge::callers::words;
 use super::stage::Stage;
 use crate::support::desktop::popups::Popup;
 use crate::support::executable::executable;

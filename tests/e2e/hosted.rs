@@ -1,6 +1,6 @@
 //! A session whose server died, hosted in a server of Pilotlight's own.
 
-use super::reach::{At, Reach, Recorder, at_steps, event_channel, site_with};
+use super::reach::{Reach, Recorder, context_with, event_channel};
 use crate::support::executable::executable;
 use crate::support::person::{Manner, Person};
 use crate::support::process::{is_live, kill};
@@ -13,6 +13,7 @@ use pilotlight_agents::channel::fault::{Fault, Place};
 use pilotlight_agents::channel::order::Policy;
 use pilotlight_agents::copilot::program::{VERSION_TIMEOUT_LONG, find_program};
 use pilotlight_agents::copilot::server::hosted::{Hosted, host};
+use pilotlight_agents::copilot::server::testing::TestContext;
 use pilotlight_core::order::Step;
 use serde_json::json;
 use std::path::Path;
@@ -20,19 +21,19 @@ use std::time::Duration;
 use tokio::sync::mpsc::UnboundedSender;
 
 /// A session whose server was killed while its tool ran.
-fn crashed() -> (Reach, At) {
+fn crashed() -> (Reach, TestContext) {
     let mut reach = Reach::new(Manner::Approves);
     reach.session.send("SCRIPT:tool Paint the fence");
     reach.session.folder.wait("permission.completed");
     reach.server.kill();
-    let mut context = site_with(&reach.session.folder, &[], false, |log_view| log_view.tools_open = 1);
+    let mut context = context_with(&reach.session.folder, &[], false, |log_view| log_view.tools_open = 1);
     context.cwd = Some(reach.home.project());
     (reach, context)
 }
 
 fn hosted(
     reach: &Reach,
-    context: &At,
+    context: &TestContext,
     events: UnboundedSender<pilotlight_agents::channel::connection_event::ConnectionEvent>,
 ) -> Result<Hosted, Failure> {
     let program = reach.home.program(&reach.model);
@@ -143,7 +144,7 @@ fn case_41_our_own_server_that_dies_leaves_the_session_unchanged() {
         let (reach, context) = crashed();
         let before = reach.session.folder.types();
         let (count, project) = (std::sync::atomic::AtomicUsize::new(0), reach.home.project());
-        let deadly = at_steps(&context, move |_| {
+        let deadly = context.at_steps(move |_| {
             let started = servers_in(&project);
             if !started.is_empty() && count.fetch_add(1, std::sync::atomic::Ordering::SeqCst) + 1 == fatal {
                 started.into_iter().for_each(kill);

@@ -1,7 +1,7 @@
 //! What a tool of an earlier run of a session left behind. It is older than the process that runs the session now, as the
 //! user's own shells are.
 
-use super::bridge::givers::words;
+use super::bridge::callers::words;
 use super::stage::Stage;
 use crate::support::executable::executable;
 use crate::support::person::{Manner, Person};

@@ -346,7 +346,7 @@ fn case_130_a_request_to_a_frozen_server_is_reported_as_uncertain() {
     let (context, pid) = (asking.context(), asking.server.pid());
     let frozen_at = |step| at_step(&context, step, move || freeze(pid));
     let which = open(&asking.session.folder);
-    let failure = block_on(answer(&frozen_at(Step::TakeOver), &which, true)).unwrap_err();
+    let failure = block_on(answer(&frozen_at(Step::Answer), &which, true)).unwrap_err();
     is_unconfirmed(&failure);
     assert!(failure.to_string().contains("its log has no answer yet"), "{failure}");
     signal(asking.server.pid(), Signal::CONT);

@@ -5,20 +5,19 @@ use crate::support::model::Model;
 use crate::support::person::{Manner, Person};
 use crate::support::server::{Client, Server, Session};
 use crate::support::{SOON, spawn, wait_until};
-use pilotlight_agents::channel::action_context::{ActionContext, LogView, Permit, PermitQuestion, Reports};
+use pilotlight_agents::channel::action_context::{LogView, ReportSink};
 use pilotlight_agents::channel::connection_event::{ConnectionEvent, ConnectionEventKind};
 use pilotlight_agents::channel::endpoint::Endpoint;
 use pilotlight_agents::channel::failure::Failure;
 use pilotlight_agents::channel::order::Policy;
 use pilotlight_agents::channel::{Channel, Keep};
 use pilotlight_agents::copilot::server::attached::{self, Attached};
-use pilotlight_agents::copilot::server::servers::Endpoints;
-use pilotlight_core::order::{Report, Step, Which};
+use pilotlight_agents::copilot::server::testing::TestContext;
+use pilotlight_core::order::{OrderReport, Step, Which};
 use pilotlight_core::time::Time;
 use serde_json::Value;
 use std::collections::HashSet;
 use std::net::SocketAddr;
-use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
@@ -53,7 +52,7 @@ impl Reach {
     }
 
     /// The session as the engine would pass it on.
-    pub(crate) fn context(&self) -> At {
+    pub(crate) fn context(&self) -> TestContext {
         context(&self.session.folder, &[self.server.address()], true)
     }
 
@@ -64,46 +63,18 @@ impl Reach {
     }
 }
 
-/// A session, and the servers that may have it loaded.
-#[derive(Clone)]
-pub(crate) struct At {
-    servers: Endpoints,
-    context: ActionContext,
-}
-
-impl At {
-    /// The same, whose reports go there.
-    fn with(&self, reports: Reports) -> Self {
-        Self { servers: self.servers.clone(), context: ActionContext { reports, ..self.context.clone() } }
-    }
-}
-
-impl Deref for At {
-    type Target = ActionContext;
-
-    fn deref(&self) -> &ActionContext {
-        &self.context
-    }
-}
-
-impl DerefMut for At {
-    fn deref_mut(&mut self) -> &mut ActionContext {
-        &mut self.context
-    }
-}
-
-/// A session that may be loaded in these servers.
-pub(crate) fn context(folder: &Folder, at: &[SocketAddr], owned: bool) -> At {
-    site_with(folder, at, owned, |_| ())
+/// The context of an action on a session that may be loaded in these servers.
+pub(crate) fn context(folder: &Folder, at: &[SocketAddr], owned: bool) -> TestContext {
+    context_with(folder, at, owned, |_| ())
 }
 
 /// As [`context`], with changes to the view of its log.
-pub(crate) fn site_with(
+pub(crate) fn context_with(
     folder: &Folder,
     at: &[SocketAddr],
     owned: bool,
     more: impl Fn(&mut LogView) + Send + 'static,
-) -> At {
+) -> TestContext {
     let read = {
         let folder = folder.clone();
         move || {
@@ -121,49 +92,27 @@ pub(crate) fn site_with(
         }
     });
     let endpoints = at.iter().map(|&address| Endpoint { address, token: None }).collect();
-    let (id, permit) = (folder.id().into(), granted());
-    let context = ActionContext {
-        id,
-        cwd: None,
-        owned,
-        log_view,
-        probe_result: None,
-        drawn_by: None,
-        permit,
-        reports: Reports::to(drop),
-    };
-    At { servers: Endpoints::at(endpoints), context }
+    TestContext::new(&folder.id(), owned, endpoints, log_view)
 }
 
 /// Answers requests without attaching.
-pub(crate) async fn answer(at: &At, which: &Which, approve: bool) -> Result<String, Failure> {
-    at.servers.answer(at, which, approve).await
+pub(crate) async fn answer(context: &TestContext, which: &Which, approve: bool) -> Result<String, Failure> {
+    context.servers.answer(context, which, approve).await
 }
 
 /// Stops a turn without attaching.
-pub(crate) async fn stop(at: &At) -> Result<String, Failure> {
-    at.servers.stop(at).await
-}
-
-/// A permit that is granted each time.
-fn granted() -> Permit {
-    let (ask, mut questions) = mpsc::unbounded_channel::<PermitQuestion>();
-    spawn(async move {
-        while let Some(question) = questions.recv().await {
-            let _ = question.send(Ok(())); // fails only when whoever asked has gone
-        }
-    });
-    Permit::from(ask)
+pub(crate) async fn stop(context: &TestContext) -> Result<String, Failure> {
+    context.servers.stop(context).await
 }
 
 /// Attaches, and expects what was done about a silent turn to have worked.
 pub(crate) async fn attach(
-    at: &At,
+    context: &TestContext,
     policy: Policy,
     events: mpsc::UnboundedSender<ConnectionEvent>,
     generation: u64,
 ) -> Result<Attached, Failure> {
-    let (attached, silent) = attached::attach(&at.servers, at, Keep { policy, events, generation }).await?;
+    let (attached, silent) = attached::attach(&context.servers, context, Keep { policy, events, generation }).await?;
     silent.map(|_| attached)
 }
 
@@ -214,45 +163,35 @@ pub(crate) fn open(folder: &Folder) -> Which {
 
 /// Records what is reported.
 #[derive(Clone, Default)]
-pub(crate) struct Recorder(Arc<Mutex<Vec<Report>>>);
+pub(crate) struct Recorder(Arc<Mutex<Vec<OrderReport>>>);
 
 impl Recorder {
-    /// The session, as an order sees it whose reports are recorded here.
-    pub(crate) fn at(&self, at: &At) -> At {
+    /// The context, whose reports are recorded here.
+    pub(crate) fn at(&self, context: &TestContext) -> TestContext {
         let reports = Arc::clone(&self.0);
-        at.with(Reports::to(move |report| reports.lock().unwrap().push(report)))
+        context.with(ReportSink::to(move |report| reports.lock().unwrap().push(report)))
     }
 
     /// How many times a step was reported.
     pub(crate) fn count(&self, step: Step) -> usize {
         let reports = self.0.lock().unwrap();
-        reports.iter().filter(|report| matches!(report, Report::Step(other, _) if *other == step)).count()
+        reports.iter().filter(|report| matches!(report, OrderReport::Step(other, _) if *other == step)).count()
     }
 
     /// The requests that were shown.
     pub(crate) fn shown(&self) -> String {
         let reports = self.0.lock().unwrap();
         let shown = reports.iter().filter_map(|report| match report {
-            Report::Request(request) => Some(request.text.as_str()),
+            OrderReport::Request(request) => Some(request.text.as_str()),
             _ => None,
         });
         shown.collect()
     }
 }
 
-/// The session, as an order sees it at each of whose steps this is done.
-pub(crate) fn at_steps(at: &At, act: impl Fn(Step) + Send + Sync + 'static) -> At {
-    let reports = Reports::to(move |report| {
-        if let Report::Step(step, _) = report {
-            act(step);
-        }
-    });
-    at.with(reports)
-}
-
-/// The session, as an order sees it at one of whose steps this is done.
-pub(crate) fn at_step(at: &At, step: Step, act: impl Fn() + Send + Sync + 'static) -> At {
-    at_steps(at, move |now| {
+/// The context, with this done at one step.
+pub(crate) fn at_step(context: &TestContext, step: Step, act: impl Fn() + Send + Sync + 'static) -> TestContext {
+    context.at_steps(move |now| {
         if now == step {
             act();
         }

@@ -13,7 +13,7 @@ use crate::support::{SOON, block_on, wait_until};
 use pilotlight_agents::channel::endpoint::{Endpoint, Token};
 use pilotlight_agents::channel::failure::FailureKind;
 use pilotlight_agents::channel::fault::{Fault, Place};
-use pilotlight_agents::copilot::server::client::Link;
+use pilotlight_agents::copilot::server::client::ServerClient;
 use pilotlight_core::order::{Step, Which};
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -37,7 +37,7 @@ fn approves_the_request_of_another_client() {
         shown.starts_with(&format!("Run this command:\n\n{command}\n")) && shown.ends_with("says: \"work until told\""),
         "{shown}"
     );
-    assert_eq!([Step::Attach, Step::TakeOver, Step::Verify].map(|step| steps.count(step)), [1, 1, 1]);
+    assert_eq!([Step::Attach, Step::Answer, Step::Verify].map(|step| steps.count(step)), [1, 1, 1]);
 
     let completed = reach.session.folder.wait("permission.completed");
     assert_eq!(completed["data"]["result"]["kind"], "approved");
@@ -152,7 +152,8 @@ fn a_session_of_another_server_is_not_loaded_twice() {
     let failure = block_on(stop(&context)).unwrap_err();
     assert_eq!((failure.step, failure.faults.len()), (Some(Step::Attach), 1));
     // Nothing was loaded there, and nothing was written.
-    let link = block_on(Link::open(&Endpoint { address: wrong.address(), token: None }, Path::new(""))).unwrap();
+    let link =
+        block_on(ServerClient::open(&Endpoint { address: wrong.address(), token: None }, Path::new(""))).unwrap();
     assert!(matches!(block_on(link.activity(&context.id)), Err(Fault::NotLoaded(_))));
     assert_eq!((reach.session.folder.types(), reach.session.folder.locks()), (before, vec![reach.server.pid()]));
 }
@@ -165,7 +166,7 @@ fn a_token_is_right_wrong_missing_or_unexpected() {
         let token = token.map(|token| Token::new(token).unwrap());
         let endpoint = Endpoint { address: server.address(), token };
         block_on(async {
-            let link = Link::open(&endpoint, Path::new("")).await?;
+            let link = ServerClient::open(&endpoint, Path::new("")).await?;
             link.ping(std::time::Duration::from_secs(5)).await
         })
     };
@@ -263,7 +264,7 @@ fn a_hanging_server_is_reported_and_may_recover() {
 #[ignore = "tests/long.sh"]
 fn case_41_a_server_that_dies_at_any_step_leaves_the_session_unchanged() {
     // The order, and the step at which the server dies.
-    for (is_stop, step) in [(false, Step::Attach), (false, Step::TakeOver), (true, Step::Attach), (true, Step::Abort)] {
+    for (is_stop, step) in [(false, Step::Attach), (false, Step::Answer), (true, Step::Attach), (true, Step::Abort)] {
         let mut reach = Reach::new(Manner::Waits);
         reach.ask();
         let pid = reach.server.pid();

@@ -4,7 +4,7 @@
 use super::stage::Stage;
 use crate::support::person::Manner;
 
-/// A config with these limits, for a Pilotlight that probes no servers: a server would report that it is busy.
+/// A config with these limits, for a Pilotlight that asks no servers: a server would report that it is busy.
 fn limits(limits: &str) -> String {
     format!("[actions]\nask-servers = false\n[limits]\n{limits}")
 }

@@ -74,7 +74,7 @@ fn case_126_unattached_a_question_is_never_reported_as_stuck() {
     let id = asking.id();
     asking.pilot.wait_status_in_tray(&id, "quiet", "busy, or asking you there");
     asking.silent_for(Duration::from_secs(8));
-    // The tray, a command that reaches it, and programs that probe the server themselves (`watch`, and `status` without
+    // The tray, a command that reaches it, and programs that ask the server themselves (`watch`, and `status` without
     // a tray) agree.
     let row = asking.pilot.wait_status_in_tray(&id, "quiet", "busy, or asking you there");
     assert_eq!(row["question"], Value::Null, "{row}");
@@ -82,7 +82,7 @@ fn case_126_unattached_a_question_is_never_reported_as_stuck() {
     let alone = asking.pilot.row(&id).unwrap();
     assert_eq!((&alone["status"], &alone["because"]), (&row["status"], &row["because"]), "{alone}");
     asking.pilot.wait_menu(&id, "Stop the turn, even if it only waits for you");
-    // The probe changed nothing, and the question can still be answered.
+    // Asking changed nothing, and the question can still be answered.
     asking.person.set_manner(Manner::Approves);
     asking.session.folder.wait("tool.execution_complete");
     asking.pilot.wait_status_in_tray(&id, "idle", "");
@@ -94,7 +94,7 @@ fn case_126_unattached_a_question_is_never_reported_as_stuck() {
 #[test]
 #[ignore = "tests/long.sh"]
 fn case_126_attached_a_question_needs_input_and_is_not_aborted() {
-    // Without the probe it is stuck.
+    // If it is not asked, it is stuck.
     let asking = Asking::new(&format!("{LIMITS}[actions]\nask-servers = false\n"));
     let id = asking.id();
     asking.pilot.wait_status(&id, "stuck", "");
@@ -199,7 +199,7 @@ fn case_126_a_hanging_server_does_not_delay_stuck() {
     signal(asking.server.pid(), Signal::CONT);
 }
 
-/// A silent model is no question: a busy server does not prevent `stuck`, and there is only one probe per silence.
+/// A silent model is no question: a busy server does not prevent `stuck`, and it is asked only once per silence.
 #[test]
 fn a_silent_model_is_stuck_though_its_server_is_busy() {
     let stage = Stage::configured("[limits]\nfresh-quiet = \"2s\"\nfresh-stuck = \"1h\"\n");
@@ -207,8 +207,8 @@ fn a_silent_model_is_stuck_though_its_server_is_busy() {
     stage.wait_status("quiet", "");
     stage.pilot.configure(LIMITS);
     stage.wait_status("stuck", "");
-    let probes = stage.pilot.log().matches("its server is asked what they do").count();
-    assert_eq!(probes, 1, "{}", stage.pilot.log());
+    let queries = stage.pilot.log().matches("its server is asked what they do").count();
+    assert_eq!(queries, 1, "{}", stage.pilot.log());
 }
 
 /// A question that is in the log is reported by all views with its own text.

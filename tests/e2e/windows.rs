@@ -287,7 +287,7 @@ impl Reviewing {
             let _ = fs::remove_file(self.path(name)); // of an earlier one
         }
         let approve = self.stage.pilot.command_with_tray(&["approve", "--yes", &self.stage.session.id()]);
-        let approve = super::bridge::givers::words(&approve);
+        let approve = super::bridge::callers::words(&approve);
         let [out, code, attack] = ["out", "code", "attack"].map(|name| self.path(name).display().to_string());
         executable(
             &self.path("attack"),
@@ -516,7 +516,7 @@ fn case_576_a_tables_ticket_is_its_own_from_its_start() {
     stage.session.send("SCRIPT:sleep0 Paint the gate");
     stage.session.folder.wait_nth("permission.requested", 2);
     let id = stage.session.id();
-    let words = super::bridge::givers::words(&stage.pilot.command_with_tray(&[&ticket, "approve", "--yes", &id]));
+    let words = super::bridge::callers::words(&stage.pilot.command_with_tray(&[&ticket, "approve", "--yes", &id]));
     let mut stolen = Command::new("setsid");
     stolen.args(["--wait", "script", "--quiet", "--command", &words, "/dev/null"]);
     // It keeps its window open, too, until Enter is pressed there.

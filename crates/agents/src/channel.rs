@@ -170,7 +170,7 @@ pub trait Servers: Channel + Listener {
     fn places(&self) -> Vec<Place>;
 
     /// Asks what these sessions do, without attaching to any. `None` for a session that none told of within this time.
-    async fn probe(&self, ids: &[Box<str>], within: Duration) -> Vec<Option<ServerProbe>>;
+    async fn activity(&self, ids: &[Box<str>], within: Duration) -> Vec<Option<ServerActivity>>;
 
     /// Whether the process has a session loaded, by their word. `None` if one of them does not answer.
     async fn has_loaded(&self, id: &str, within: Duration) -> Option<bool>;
@@ -187,12 +187,12 @@ pub trait Servers: Channel + Listener {
     ) -> Result<(Arc<dyn Connection>, Result<SilentTurn, Failure>), Failure>;
 }
 
-/// How long servers may take to answer a probe of all sessions of a process. Copilot takes milliseconds.
-pub const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long servers may take to say what all sessions of a process do. Copilot takes milliseconds.
+pub const ACTIVITY_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A session's state, as its server reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ServerProbe {
+pub struct ServerActivity {
     /// Whether it has active work.
     pub active: bool,
     /// How many permission requests are open.

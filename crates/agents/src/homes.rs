@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// What leads to homes.
-pub struct Wanted<'a> {
+pub struct HomeSources<'a> {
     /// Those that the command line names: they replace all others.
     pub named: &'a [PathBuf],
     /// Those that the settings add.
@@ -46,7 +46,7 @@ impl Found {
 }
 
 /// Finds the homes, and asks the file systems that may not answer. Blocks for a while if one does not.
-pub fn find(wanted: &Wanted<'_>) -> Found {
+pub fn find(wanted: &HomeSources<'_>) -> Found {
     let ask = |homes: Vec<PathBuf>, _: &[PathBuf]| {
         let (answering, silent) = mounts::answering(homes);
         (answering, silent.iter().map(|silent| silent.home.clone()).collect(), silent)
@@ -56,7 +56,7 @@ pub fn find(wanted: &Wanted<'_>) -> Found {
 
 /// Finds the homes without touching those whose file system may not answer. It is asked for those alone that may not be
 /// there.
-pub fn find_untouched(wanted: &Wanted<'_>) -> Followed {
+pub fn find_untouched(wanted: &HomeSources<'_>) -> Followed {
     let mounts = Mounts::read();
     let split = |homes: Vec<PathBuf>, uncertain: &[PathBuf]| {
         let (mut local, others): (Vec<_>, Vec<_>) =
@@ -80,7 +80,7 @@ struct Usual {
 /// `variable` reads a variable: an empty one counts as unset. `split` tells the homes that can be read from the others, and is
 /// given those that may not be there.
 fn find_among(
-    wanted: &Wanted<'_>,
+    wanted: &HomeSources<'_>,
     variable: impl Fn(&str) -> Option<OsString>,
     split: impl FnOnce(Vec<PathBuf>, &[PathBuf]) -> (Vec<PathBuf>, Vec<PathBuf>, Vec<SilentHome>),
 ) -> Found {
@@ -152,7 +152,7 @@ mod tests {
     use std::fs;
 
     /// The agents' names and homes that are found; `variables` are set, and of the default homes these are there.
-    fn found(variables: &[(&str, &str)], there: &[&str], wanted: &Wanted<'_>) -> Vec<(&'static str, PathBuf)> {
+    fn found(variables: &[(&str, &str)], there: &[&str], wanted: &HomeSources<'_>) -> Vec<(&'static str, PathBuf)> {
         let user = wanted.user_home.unwrap();
         there.iter().for_each(|name| fs::create_dir_all(user.join(name)).unwrap());
         let value = |name: &str| variables.iter().find(|(of, _)| *of == name).map(|(_, value)| OsString::from(value));
@@ -160,8 +160,8 @@ mod tests {
         found.into_iter().map(|home| (home.adapter().profile().names.name, home.folder().to_owned())).collect()
     }
 
-    fn wanted(user: &Path) -> Wanted<'_> {
-        Wanted { named: &[], added: &[], off: &[], user_home: Some(user) }
+    fn wanted(user: &Path) -> HomeSources<'_> {
+        HomeSources { named: &[], added: &[], off: &[], user_home: Some(user) }
     }
 
     #[test]
@@ -174,13 +174,13 @@ mod tests {
         assert_eq!(other, [("codex", at(".codex"))], "nobody waits for the first agent's then");
         let both = found(&[], &[".copilot"], &wanted(user.path()));
         assert_eq!(both, [("copilot", at(".copilot")), ("codex", at(".codex"))]);
-        let off = Wanted { off: &["copilot"], ..wanted(user.path()) };
+        let off = HomeSources { off: &["copilot"], ..wanted(user.path()) };
         assert_eq!(found(&[], &[], &off), [("codex", at(".codex"))]);
         let all: Vec<_> = ADAPTERS.iter().map(|adapter| adapter.profile().names.name).collect();
-        let none = Wanted { off: &all, ..wanted(user.path()) };
+        let none = HomeSources { off: &all, ..wanted(user.path()) };
         assert!(found(&[], &[], &none).is_empty());
         let named = [at(".codex")];
-        let named = Wanted { named: &named, off: &["codex"], ..wanted(user.path()) };
+        let named = HomeSources { named: &named, off: &["codex"], ..wanted(user.path()) };
         assert_eq!(found(&[], &[], &named), [("codex", at(".codex"))], "the command line was meant so");
     }
 
@@ -193,14 +193,14 @@ mod tests {
         let homes = found(&variables, &[".copilot"], &wanted(user.path()));
         assert_eq!(homes, [("copilot", user.path().join(".copilot")), ("codex", empty.clone())]);
         let named = [empty.clone()];
-        let homes = found(&variables, &[], &Wanted { named: &named, ..wanted(user.path()) });
+        let homes = found(&variables, &[], &HomeSources { named: &named, ..wanted(user.path()) });
         assert_eq!(homes, [("codex", empty)]);
     }
 
     #[test]
     fn without_a_home_of_the_users_there_is_only_what_variables_name() {
         let found = |value: Option<&str>| {
-            let wanted = Wanted { named: &[], added: &[], off: &[], user_home: None };
+            let wanted = HomeSources { named: &[], added: &[], off: &[], user_home: None };
             let variable = |name: &str| value.filter(|_| name == "COPILOT_HOME").map(Into::into);
             let found = find_among(&wanted, variable, |homes, _| (homes, Vec::new(), Vec::new())).followed();
             found.iter().map(|home| home.folder().to_owned()).collect::<Vec<_>>()
@@ -216,7 +216,7 @@ mod tests {
         fs::create_dir_all(&other).unwrap();
         fs::create_dir_all(home.join("thread-writer-locks")).unwrap();
         let added = [home.clone()];
-        let wanted = Wanted { added: &added, ..wanted(user.path()) };
+        let wanted = HomeSources { added: &added, ..wanted(user.path()) };
         let found = find_among(&wanted, |_| None, |homes, _| (Vec::new(), homes, Vec::new()));
         assert_eq!(found.unread, [Home::of(FIRST, user.path().join(".copilot")), Home::unread(home)]);
     }

@@ -9,7 +9,7 @@ use super::reading::{ReadStatus, Reading};
 use super::tail::{LogFormat, ReadOutcome, Tail};
 use pilotlight_core::event::Event;
 use pilotlight_core::facts::Facts;
-use pilotlight_core::owner::{Held, Owner};
+use pilotlight_core::owner::{HoldProof, Owner};
 use pilotlight_core::session::{About, Allows, Observed};
 use pilotlight_core::time::{Moment, Time};
 use pilotlight_system::file_times::modified;
@@ -78,9 +78,11 @@ impl Shown {
         self.pid = opening.map(|opening| opening.pid).or(self.pid);
         observed.holders = opening.map(|opening| opening.pid).into_iter().collect();
         (observed.held, observed.owner) = match (opening, self.pid) {
-            (Some(OpenSession { pid, since, .. }), _) => (Held::Verified, Owner::Alive { pid: *pid, started: *since }),
-            (None, Some(pid)) => (Held::Unverified, Owner::Gone { pid, at: None }),
-            (None, None) => (Held::Unverified, Owner::Never),
+            (Some(OpenSession { pid, since, .. }), _) => {
+                (HoldProof::Verified, Owner::Alive { pid: *pid, started: *since })
+            }
+            (None, Some(pid)) => (HoldProof::Unverified, Owner::Gone { pid, at: None }),
+            (None, None) => (HoldProof::Unverified, Owner::Never),
         };
     }
 

@@ -112,7 +112,7 @@ mod tests {
             let installed = put(&format!("home/{}", profile.installed[0]), 0o755);
             assert_eq!(program(profile, Some(plain.parent().unwrap().as_os_str()), Some(&home)), Ok(installed));
         }
-        let nowhere = Profile { program: "no-such-agent", ..crate::codex::profile::PROFILE };
+        let nowhere = Profile { program: "no-such-agent", ..crate::codex::PROFILE };
         assert!(program(&nowhere, None, None).unwrap_err().starts_with("no program `no-such-agent` was found"));
     }
 }

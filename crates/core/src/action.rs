@@ -3,37 +3,31 @@
 //! This depends on the session's owner. A live owner with a server is contacted through it; a live terminal without one
 //! can only be ended. A process that cannot be identified, or that runs other sessions too, is left alone. A session
 //! without a process can be resumed (`recovery`). Requests and questions are answered (`answers`) over the server or,
-//! in a plain terminal, over the bridge (`bridge`). Every check runs twice: to show the action, and right before
+//! in a plain terminal, over the bridge. Every check runs twice: to show the action, and right before
 //! executing it.
 //!
 //! `spec` lists the actions, and what is the same about each for every session; `reach` knows how a session can be
-//! reached.
+//! reached, and what its bridge may do.
 
 mod answers;
-mod bridge;
 pub(crate) mod reach;
 mod recovery;
-mod remote;
 pub(crate) mod spec;
 
 pub use super::session::{Bridge, Control, ServerState};
-pub use bridge::OTHER_VERSION;
-pub use bridge::bridge_words;
-pub use reach::is_bridged;
-pub use reach::{awaits_bridge, has_open_tool, may_await_user, questions};
+pub use reach::{OTHER_VERSION, awaits_bridge, bridge_words, has_open_tool, is_bridged, may_await_user, questions};
 pub use recovery::{is_cut_off, is_hosting};
 pub use spec::{Action, Operation, Reply, Which};
 pub use spec::{ActionFlag, Callers};
 
-use super::owner::{Held, Owner};
+use super::owner::{HoldProof, Owner};
 use super::session::{Allows, Kind, Session};
 use super::verdict::Status;
 use super::verdict::status::Phase;
 use super::words::offer::Does;
 use super::words::refusal::{Instead, Refusal, Remedy};
 use answers::{answer, reply};
-use bridge::let_answer;
-use reach::reachable;
+use reach::{let_answer, reachable};
 use recovery::{go_on, reconnect, resend, resume};
 
 /// Returns what an action would do to a session with this status.
@@ -43,7 +37,7 @@ use recovery::{go_on, reconnect, resend, resume};
 pub fn offer(action: Action, session: &Session, status: Status) -> Result<Does, Refusal> {
     let control = &session.control;
     if let Some(remote) = &session.remote {
-        return remote::offer(action, remote);
+        return remote.offer(action);
     }
     if let Some(under_way) = control.under_way
         && action.excludes_others()
@@ -199,7 +193,7 @@ fn end(action: Action, session: &Session) -> Result<Does, Refusal> {
 /// The process of a session, if only a file says that it runs it, and nothing else bears that out: any program of the user
 /// can write such a file. It is signalled only if the user agreed to that process.
 pub fn unproven(session: &Session) -> Option<u32> {
-    let is_by_file = session.observed.allows == Allows::Process && session.observed.held == Held::Unverified;
+    let is_by_file = session.observed.allows == Allows::Process && session.observed.held == HoldProof::Unverified;
     session.observed.owner.live().filter(|_| is_by_file && session.remote.is_none())
 }
 
@@ -218,8 +212,8 @@ pub fn may_end_without_asking(session: &Session) -> Result<(), Refusal> {
         return Err(Refusal::Unproven { pid });
     }
     match (session.observed.held, session.observed.owner.pid()) {
-        (Held::Verified, _) | (_, None) => Ok(()),
-        (Held::Pending | Held::Unverified, Some(pid)) => Err(Refusal::OnlyByLock { pid }),
+        (HoldProof::Verified, _) | (_, None) => Ok(()),
+        (HoldProof::Pending | HoldProof::Unverified, Some(pid)) => Err(Refusal::OnlyByLock { pid }),
     }
 }
 

@@ -28,7 +28,7 @@ pub struct Mark {
 /// The last events that show that somebody went on with the session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Marks {
+pub struct RecoveryMarks {
     /// The last prompt that Copilot did not give itself.
     pub prompt: Option<Mark>,
     /// The last abort.
@@ -44,7 +44,7 @@ pub struct Attempts {
     count: u8,
     /// When `known` was last updated. If a mark was missing then, any later one is new.
     at: Time,
-    known: Marks,
+    known: RecoveryMarks,
     /// When we last sent an abort, or an answer that ends the turn.
     aborted: Option<Time>,
     /// When we last sent a prompt that has not been seen in the log yet.
@@ -61,7 +61,7 @@ impl Attempts {
     }
 
     /// Records another recovery.
-    pub fn note_attempt(&mut self, marks: &Marks, now: Time) {
+    pub fn note_attempt(&mut self, marks: &RecoveryMarks, now: Time) {
         self.settle(marks, now);
         self.count = self.count.saturating_add(1);
         self.remember(marks, now);
@@ -78,7 +78,7 @@ impl Attempts {
     }
 
     /// Records that our action is over.
-    pub fn note_end(&mut self, marks: &Marks, now: Time) {
+    pub fn note_end(&mut self, marks: &RecoveryMarks, now: Time) {
         if let (Some(sent), Some(prompt)) = (self.sent, marks.prompt)
             && follows(prompt.at, sent)
         {
@@ -89,21 +89,21 @@ impl Attempts {
     }
 
     /// Number of recoveries since the last reset, given what the log shows now.
-    pub fn count(&self, marks: &Marks) -> u8 {
+    pub fn count(&self, marks: &RecoveryMarks) -> u8 {
         if self.is_reset(marks) { 0 } else { self.count }
     }
 
     /// Resets the count if the log shows a reason to.
-    pub fn settle(&mut self, marks: &Marks, now: Time) {
+    pub fn settle(&mut self, marks: &RecoveryMarks, now: Time) {
         if self.count > 0 && self.is_reset(marks) {
             self.count = 0;
             self.remember(marks, now);
         }
     }
 
-    fn remember(&mut self, marks: &Marks, now: Time) {
-        let Marks { prompt, aborted, completed } = self.known;
-        self.known = Marks {
+    fn remember(&mut self, marks: &RecoveryMarks, now: Time) {
+        let RecoveryMarks { prompt, aborted, completed } = self.known;
+        self.known = RecoveryMarks {
             prompt: marks.prompt.or(prompt),
             aborted: marks.aborted.or(aborted),
             completed: marks.completed.or(completed),
@@ -111,7 +111,7 @@ impl Attempts {
         self.at = now;
     }
 
-    fn is_reset(&self, marks: &Marks) -> bool {
+    fn is_reset(&self, marks: &RecoveryMarks) -> bool {
         let is_ours =
             |prompt: &Mark| self.ours == Some(prompt.event) || self.sent.is_some_and(|sent| follows(prompt.at, sent));
         let prompted = marks.prompt.filter(|prompt| self.is_new(*prompt, self.known.prompt) && !is_ours(prompt));
@@ -142,38 +142,38 @@ mod tests {
 
     const NOW: Time = Time(1_763_700_000_000);
 
-    fn recovered(known: Marks) -> Attempts {
+    fn recovered(known: RecoveryMarks) -> Attempts {
         let mut attempts = Attempts::default();
         attempts.note_attempt(&known, NOW);
         attempts
     }
 
-    fn prompted(event: u64, at: Time) -> Marks {
-        Marks { prompt: Some(Mark { event, at }), ..Marks::default() }
+    fn prompted(event: u64, at: Time) -> RecoveryMarks {
+        RecoveryMarks { prompt: Some(Mark { event, at }), ..RecoveryMarks::default() }
     }
 
     #[test]
     fn only_what_came_after_a_recovery_resets_it() {
         // Where none was known, the time decides; else whether it is another one.
-        let first = recovered(Marks::default());
+        let first = recovered(RecoveryMarks::default());
         assert_eq!([Span::ZERO, Span(1)].map(|later| first.count(&prompted(1, NOW + later))), [1, 0]);
         let again = recovered(prompted(1, NOW));
         assert_eq!([1, 2].map(|event| again.count(&prompted(event, NOW))), [1, 0]);
         // A completion may be dated a little before it.
-        let completed = |at| Marks { completed: Some(at), ..Marks::default() };
+        let completed = |at| RecoveryMarks { completed: Some(at), ..RecoveryMarks::default() };
         assert_eq!([SLACK, SLACK - Span(1)].map(|before| first.count(&completed(NOW - before))), [1, 0]);
     }
 
     #[test]
     fn case_620_attempts_of_the_future_do_not_count() {
-        let attempts = recovered(Marks::default());
-        assert_eq!([NOW, NOW - SLACK].map(|now| attempts.until(now).count(&Marks::default())), [1, 1]);
+        let attempts = recovered(RecoveryMarks::default());
+        assert_eq!([NOW, NOW - SLACK].map(|now| attempts.until(now).count(&RecoveryMarks::default())), [1, 1]);
         assert_eq!(attempts.until(NOW - SLACK - Span(1)), Attempts::default());
     }
 
     #[test]
     fn a_prompt_is_ours_if_it_is_written_in_time() {
-        let mut attempts = recovered(Marks::default());
+        let mut attempts = recovered(RecoveryMarks::default());
         let sent = NOW + Span::minutes(1);
         attempts.note_prompt(sent);
         let count = |at| attempts.count(&prompted(1, at));

@@ -1,6 +1,6 @@
 //! Whether text reads as it is: whoever approves a command must see exactly what will run.
 //!
-//! [`doubt`] alone decides that, for JSON, the menu, popups, commands and answers; [`fits`] adds whether there is room.
+//! [`find_confusable`] alone decides that, for JSON, the menu, popups, commands and answers; [`fits`] adds whether there is room.
 //!
 //! Text is checked word by word, where a word is a run of letters, digits and marks. Each word must be Highly Restrictive
 //! by [UTS 39](https://www.unicode.org/reports/tr39/), no word in another script may look entirely Latin, and no letter of
@@ -23,7 +23,7 @@ use unicode_width::UnicodeWidthChar;
 
 /// Why a text may not be what it looks like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Doubt<'a> {
+pub enum Confusable<'a> {
     /// This character leaves nothing on screen, acts on a terminal, or looks different everywhere.
     Unseen(char),
     /// This character looks like a space.
@@ -42,10 +42,10 @@ pub enum Unfit<'a> {
     /// One line cannot show its line breaks, tabs or rows of spaces; or it is empty.
     Spacing,
     /// It may not be what it looks like.
-    Doubtful(Doubt<'a>),
+    Doubtful(Confusable<'a>),
 }
 
-impl Doubt<'_> {
+impl Confusable<'_> {
     /// What is the matter with the text, as a clause about it.
     pub fn words(self) -> String {
         match self {
@@ -85,7 +85,7 @@ fn code(c: char) -> String {
 /// # Errors
 /// Why it cannot.
 pub fn fits(text: &str, most: usize) -> Result<(), Unfit<'_>> {
-    if let Some(doubt) = doubt(text) {
+    if let Some(doubt) = find_confusable(text) {
         return Err(Unfit::Doubtful(doubt));
     }
     if text.chars().nth(most).is_some() {
@@ -95,15 +95,15 @@ pub fn fits(text: &str, most: usize) -> Result<(), Unfit<'_>> {
 }
 
 /// Why a text may not be what it looks like, if it may not. It may have many lines.
-pub fn doubt(text: &str) -> Option<Doubt<'_>> {
+pub fn find_confusable(text: &str) -> Option<Confusable<'_>> {
     let acts = |c: &char| c.is_ascii_control() && !matches!(c, '\n' | '\t');
     if let Some(c) = text.chars().find(acts) {
-        return Some(Doubt::Unseen(c));
+        return Some(Confusable::Unseen(c));
     }
     if text.is_ascii() { None } else { foreign_host(text).or_else(|| find(text)) }
 }
 
-/// Whether a character is seen as what it is, between these: not one of [`Doubt::Unseen`] or [`Doubt::Space`].
+/// Whether a character is seen as what it is, between these: not one of [`Confusable::Unseen`] or [`Confusable::Space`].
 pub fn is_seen(c: char, before: Option<char>, after: Option<char>) -> bool {
     unseen(c, before, after).is_none()
 }
@@ -112,7 +112,7 @@ pub fn is_seen(c: char, before: Option<char>, after: Option<char>) -> bool {
 const REPLACEMENT: char = char::REPLACEMENT_CHARACTER;
 
 /// The doubt about a single character, whatever is around it but for what belongs to an emoji.
-fn unseen<'a>(c: char, before: Option<char>, after: Option<char>) -> Option<Doubt<'a>> {
+fn unseen<'a>(c: char, before: Option<char>, after: Option<char>) -> Option<Confusable<'a>> {
     let joins = match c {
         '\u{fe0f}' => before.is_some_and(is_pictograph),
         '\u{200d}' => before.is_some_and(|c| is_pictograph(c) || c == '\u{fe0f}') && after.is_some_and(is_pictograph),
@@ -121,9 +121,9 @@ fn unseen<'a>(c: char, before: Option<char>, after: Option<char>) -> Option<Doub
     if matches!(c, ' ' | '\n' | '\t') || joins {
         None
     } else if c.is_whitespace() {
-        Some(Doubt::Space(c))
+        Some(Confusable::Space(c))
     } else if c.is_control() || is_invisible(c) || renders_blank(c) || !is_public_assigned(c) || c == REPLACEMENT {
-        Some(Doubt::Unseen(c))
+        Some(Confusable::Unseen(c))
     } else {
         None
     }
@@ -135,7 +135,7 @@ fn is_pictograph(c: char) -> bool {
 }
 
 /// The name of a machine in an address, after `://` or in `user@machine`, if it is not ASCII.
-fn foreign_host(text: &str) -> Option<Doubt<'_>> {
+fn foreign_host(text: &str) -> Option<Confusable<'_>> {
     let is_user = |c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '-' | '+');
     let starts = text.match_indices("://").map(|(at, mark)| at + mark.len());
     let users = text.match_indices('@').filter(|(at, _)| text[..*at].chars().next_back().is_some_and(is_user));
@@ -143,12 +143,12 @@ fn foreign_host(text: &str) -> Option<Doubt<'_>> {
         let ends = |c: char| c.is_whitespace() || matches!(c, '/' | ':' | '?' | '#' | '\'' | '"' | '\\' | '`' | '@');
         let host = &text[from..];
         let host = &host[..host.find(ends).unwrap_or(host.len())];
-        (!host.is_ascii()).then_some(Doubt::Lookalike(host))
+        (!host.is_ascii()).then_some(Confusable::Lookalike(host))
     })
 }
 
 /// The first piece that can be mistaken for something else.
-fn find(text: &str) -> Option<Doubt<'_>> {
+fn find(text: &str) -> Option<Confusable<'_>> {
     let mut rest = text;
     let mut before = None;
     while let Some(first) = rest.chars().next() {
@@ -160,9 +160,9 @@ fn find(text: &str) -> Option<Doubt<'_>> {
         let doubtful = if let Some(unseen) = piece.chars().find_map(|c| unseen(c, before, next)) {
             Some(unseen)
         } else if piece.contains(is_right_to_left) {
-            Some(Doubt::RightToLeft(piece))
+            Some(Confusable::RightToLeft(piece))
         } else {
-            (!is_clear()).then_some(Doubt::Lookalike(piece))
+            (!is_clear()).then_some(Confusable::Lookalike(piece))
         };
         if doubtful.is_some() {
             return doubtful;
@@ -300,10 +300,10 @@ mod tests {
     #[test]
     fn text_of_many_lines_reads_as_it_is_if_nothing_in_it_acts_or_hides() {
         for text in ["", "make\n\tcargo test\n", "mkdir Документы\ncd Документы"] {
-            assert_eq!(doubt(text), None, "{text:?}");
+            assert_eq!(find_confusable(text), None, "{text:?}");
         }
         for text in ["a\u{1b}[2J", "a\rb", "a\u{7f}b", "a\u{3164}b", "a\u{200b}b", "ls\ncаt"] {
-            assert!(doubt(text).is_some(), "{text:?}");
+            assert!(find_confusable(text).is_some(), "{text:?}");
         }
     }
 
@@ -339,7 +339,7 @@ mod tests {
             "cat e\u{301}te\u{301}.txt",
             "echo '🎉 done'",
         ] {
-            assert_eq!(doubt(command), None, "{command}");
+            assert_eq!(find_confusable(command), None, "{command}");
             assert_eq!(fits(command, 200), Ok(()), "{command}");
         }
     }
@@ -373,8 +373,8 @@ mod tests {
             ("echo ＂; rm x; echo ＂", "＂"),
             ("make ＃ && rm x", "＃"),
         ] {
-            let found = match doubt(command) {
-                Some(Doubt::Lookalike(found) | Doubt::RightToLeft(found)) => Some(found),
+            let found = match find_confusable(command) {
+                Some(Confusable::Lookalike(found) | Confusable::RightToLeft(found)) => Some(found),
                 _ => None,
             };
             assert_eq!(found, Some(piece), "{command}");
@@ -384,7 +384,7 @@ mod tests {
     #[test]
     fn text_that_is_not_fully_visible_needs_review() {
         for spaced in ["", "ls ", "a  b", "a\nb", "a\tb"] {
-            assert_eq!((fits(spaced, 200), doubt(spaced)), (Err(Unfit::Spacing), None), "{spaced:?}");
+            assert_eq!((fits(spaced, 200), find_confusable(spaced)), (Err(Unfit::Spacing), None), "{spaced:?}");
         }
         for sly in ["l\u{200d}s", "ls\u{2800}-l", "l\u{202e}s", "ls\u{20dd}"] {
             assert!(matches!(fits(sly, 200), Err(Unfit::Doubtful(_))), "{sly:?}");
@@ -395,9 +395,9 @@ mod tests {
     /// At the edge of a word it passes for a quotation mark.
     #[test]
     fn case_114_an_apostrophe_is_clear_only_inside_a_word() {
-        assert_eq!(doubt("git commit -m \"L’été\""), None);
+        assert_eq!(find_confusable("git commit -m \"L’été\""), None);
         for command in ["echo été’; rm x", "echo ’été; rm x", "echo 5’é", "echo ’"] {
-            assert_eq!(doubt(command), Some(Doubt::Lookalike("’")), "{command}");
+            assert_eq!(find_confusable(command), Some(Confusable::Lookalike("’")), "{command}");
         }
     }
 
@@ -436,7 +436,7 @@ mod tests {
             "git commit -m \"Додано переклад українською\"",
             "node -e \"console.log('\\u{1f600}')\"",
         ] {
-            assert_eq!(doubt(command), None, "{command}");
+            assert_eq!(find_confusable(command), None, "{command}");
         }
     }
 
@@ -540,7 +540,11 @@ mod tests {
             "cat a։b",
             "chmod +×x",
         ] {
-            assert!(matches!(doubt(command), Some(Doubt::Lookalike(_))), "{command}: {:?}", doubt(command));
+            assert!(
+                matches!(find_confusable(command), Some(Confusable::Lookalike(_))),
+                "{command}: {:?}",
+                find_confusable(command)
+            );
         }
     }
 
@@ -551,7 +555,7 @@ mod tests {
         for space in spaces.into_iter().chain('\u{2000}'..='\u{200a}') {
             for text in [format!("rm{space}x"), format!("{space}rm x"), format!("rm x{space}"), format!("rm {space} x")]
             {
-                assert_eq!(doubt(&text), Some(Doubt::Space(space)), "{text:?}");
+                assert_eq!(find_confusable(&text), Some(Confusable::Space(space)), "{text:?}");
                 assert!(matches!(fits(&text, 200), Err(Unfit::Doubtful(_))), "{text:?}");
             }
         }
@@ -601,12 +605,12 @@ mod tests {
             for text in
                 [format!("r{c}m x"), format!("{c}rm x"), format!("rm x{c}"), format!("rm {c} x"), format!("é{c}é")]
             {
-                assert_eq!(doubt(&text), Some(Doubt::Unseen(c)), "{text:?}");
+                assert_eq!(find_confusable(&text), Some(Confusable::Unseen(c)), "{text:?}");
             }
         }
         // Marks that have no letter, or no letter that has them.
         for text in ["rm \u{301}x", "\u{301}", "rm x\u{20dd}", "rm x\u{338}", "ls\u{323}\u{331}", "#\u{fe0f}\u{20e3}"] {
-            assert!(doubt(text).is_some(), "{text:?}");
+            assert!(find_confusable(text).is_some(), "{text:?}");
         }
     }
 }

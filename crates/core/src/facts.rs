@@ -33,21 +33,20 @@
 //! turn; everything of a foreground sub-agent ends with it.
 
 mod chain;
-mod lapse;
 mod last_written;
 mod root;
 mod sub_agents;
 
 pub use last_written::{EventType, LastWritten};
 
-use super::attempts::Marks;
+use super::attempts::RecoveryMarks;
 use super::event::{Body, Event};
 use super::hash::hash;
 use super::limits::Limits;
 use super::question::Question;
 use super::text::{NAME_MAX, plain};
-use super::time::{Moment, Time};
-use super::turn::{Call, Closed, Denials, Ending, Phase, Request, SubAgent, Turn};
+use super::time::{Moment, Span, Time};
+use super::turn::{Call, Closed, Denials, Ending, Lapse, LastMessage, Request, SubAgent, Turn, TurnPhase};
 use chain::Chain;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -120,10 +119,11 @@ pub struct Facts {
     /// When a tool that was not denied last ended.
     pub last_ran: Option<Moment>,
     /// The events by which recoveries are counted.
-    pub marks: Marks,
+    pub marks: RecoveryMarks,
     /// The id of the event that opened the last turn, open or over. Orders name a turn by it. It stays the same while
     /// Copilot continues on its own in autopilot. `None` if the turn's beginning was not read.
-    pub root: Option<Box<str>>,
+    #[serde(rename = "root")]
+    pub turn_id: Option<Box<str>>,
     /// The latest events, as links of a chain.
     chain: Chain,
 }
@@ -185,7 +185,7 @@ impl Facts {
             }
         }
         self.forked |= forks;
-        if self.turn.as_ref().is_some_and(|turn| turn.phase == Phase::Held) && !self.has_open_work() {
+        if self.turn.as_ref().is_some_and(|turn| turn.phase == TurnPhase::AwaitsOpenWork) && !self.has_open_work() {
             self.fold_round_end(at);
         }
     }
@@ -227,9 +227,47 @@ impl Facts {
 
     /// Records activity in the turn: if it is answered, the wait for its end starts over.
     const fn extend_answered(&mut self, at: Moment) {
-        if let Some(Turn { phase: Phase::Answered(since), .. }) = &mut self.turn {
+        if let Some(Turn { phase: TurnPhase::Answered(since), .. }) = &mut self.turn {
             *since = at;
         }
+    }
+
+    /// Returns the lapse of the open turn, if it has ended because of time alone by `now`.
+    pub fn lapse(&self, now: Moment, limits: &Limits) -> Option<Lapse> {
+        self.next_lapse(limits).filter(|lapse| lapse.at.awake <= now.awake)
+    }
+
+    /// When and how the open turn will end if nothing more is written. `None` while it has an open tool or request.
+    pub(crate) fn next_lapse(&self, limits: &Limits) -> Option<Lapse> {
+        let turn = self.turn.as_ref().filter(|_| !self.has_open_work())?;
+        let (asks, answered) = match turn.last_message {
+            LastMessage::Answer { asks } => (asks, true),
+            _ => (false, false),
+        };
+        let after = |since: Moment, span: Span, ending| Some(Lapse { at: since.plus(span), ending, asks });
+        match turn.phase {
+            TurnPhase::Unanswered(since) => after(since, limits.finishing, Ending::Unanswered),
+            TurnPhase::MayContinue(since) => after(since, limits.finishing, Ending::Completed),
+            TurnPhase::Answered(since) if answered && turn.resumed.is_none() && self.requests.is_empty() => {
+                after(since, limits.answered, Ending::NeverClosed)
+            }
+            _ => {
+                let since = turn.resumed.filter(|_| self.requests.is_empty())?;
+                after(since, limits.resumed, Ending::ResumedSilent)
+            }
+        }
+    }
+
+    /// Whether work was left undone by a reconnection at `at`: since then there was neither a prompt nor a tool run.
+    pub fn is_left_undone(&self, at: Option<Time>) -> bool {
+        let before = |last: Option<Time>, at| last.is_none_or(|last| last <= at);
+        let (prompt, ran) = (self.marks.prompt.map(|mark| mark.at), self.last_ran.map(|moment| moment.wall));
+        at.is_some_and(|at| before(prompt, at) && before(ran, at))
+    }
+
+    /// The names of the open tools, for reporting them as unfinished later.
+    pub fn unfinished(&self) -> Vec<Box<str>> {
+        self.turn.iter().flat_map(|turn| &turn.tools).map(|tool| tool.name.clone()).take(3).collect()
     }
 
     /// Closes the turn if it has ended because of time alone by `now`.
@@ -250,7 +288,7 @@ impl Facts {
         let start_known = prompted || self.whole || self.closed.is_some();
         if self.turn.is_none() {
             let named = start_known && !id.is_empty();
-            self.root = named.then(|| plain(&String::from_utf8_lossy(id), NAME_MAX));
+            self.turn_id = named.then(|| plain(&String::from_utf8_lossy(id), NAME_MAX));
         }
         self.turn.get_or_insert_with(|| Turn::new(at, start_known, prompted))
     }

@@ -13,6 +13,6 @@ pub use super::verdict::status::Group;
 pub use finder::Finder;
 pub use label::{LABEL_DISTINCT_WIDTH, Label, ShortIds, short_id};
 pub use naming::distinguish;
-pub use row::{Background, OwnerView, Row};
+pub use row::{Background, OwnerView, RequestView, Row};
 pub use summary::folded;
 pub use summary::{State, Summary, limit_ended, sort};

@@ -34,7 +34,7 @@ pub struct Order {
     pub unless_receiving: bool,
     /// What the user was asked about beforehand, and agreed to.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub agreed: Vec<Doubt>,
+    pub agreed: Vec<Risk>,
     /// The folder in which a terminal resumes it, in place of the session's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folder: Option<Box<str>>,
@@ -49,7 +49,7 @@ pub struct Order {
 /// What is done only after the user agreed to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Doubt {
+pub enum Risk {
     /// A Copilot that does not show what it has open may have the session open.
     OtherOwner,
     /// Only a file says that the process that is to end runs the session.
@@ -61,7 +61,7 @@ pub enum Doubt {
 /// A report on an order. Any number of reports, then exactly one end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Report {
+pub enum OrderReport {
     /// A step of the work.
     Step(Step, String),
     /// The permission request about to be answered.
@@ -104,8 +104,9 @@ impl ShownRequest {
 pub enum Step {
     /// Connect to the session's server as another client.
     Attach,
-    /// Become the client that answers its requests.
-    TakeOver,
+    /// Answer what it asks, or become the client that answers.
+    #[serde(rename = "take-over")]
+    Answer,
     /// Stop the running turn.
     Abort,
     /// Load the session in a server of our own, or in a terminal.
@@ -193,14 +194,14 @@ impl Order {
 impl Step {
     /// Whether the step sends something to the session.
     pub const fn sends(self) -> bool {
-        matches!(self, Self::TakeOver | Self::Abort | Self::Resume | Self::Resend)
+        matches!(self, Self::Answer | Self::Abort | Self::Resume | Self::Resend)
     }
 
     /// Its tag in the log.
     pub const fn tag(self) -> &'static str {
         match self {
             Self::Attach => "attach",
-            Self::TakeOver => "take-over",
+            Self::Answer => "take-over",
             Self::Abort => "abort",
             Self::Resume => "resume",
             Self::Resend => "resend",
@@ -271,7 +272,7 @@ mod tests {
     /// From such a step on, it may have had its effect.
     #[test]
     fn a_step_that_reaches_the_session_is_one_that_sends() {
-        let sends = [Step::TakeOver, Step::Abort, Step::Resume, Step::Resend];
+        let sends = [Step::Answer, Step::Abort, Step::Resume, Step::Resend];
         let sends_nothing = [Step::Attach, Step::Verify, Step::GiveUp];
         assert!(sends.into_iter().all(Step::sends) && !sends_nothing.into_iter().any(Step::sends));
         for step in sends.into_iter().chain(sends_nothing) {

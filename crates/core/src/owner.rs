@@ -10,7 +10,7 @@ pub const UNHELD: &str = "the process that its lock names does not hold it";
 
 /// How well it is established that a live owner has the session open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Held {
+pub enum HoldProof {
     /// It has only just created its lock, and does not hold the session yet; or what says who runs it is being written. It
     /// counts as the owner for a moment, but nothing is done on that basis.
     Pending,

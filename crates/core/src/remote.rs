@@ -1,14 +1,12 @@
 //! Sessions on other machines, the hosts: what a host says of one of its sessions, and what is made of that here.
 //!
-//! A [`SessionReport`] describes one session: its status and reason, the actions it allows or refuses, and what it asks. Its host
-//! judges the session; this machine only shows it. Reports are hostile input: [`read`] bounds every text, and sanitizes those
-//! that need not stay verbatim. The id names a session of its host, and no other: it is
-//! always kept together with the host's name, which only the settings give.
+//! A [`SessionReport`] describes one session: its status and reason, the actions it allows or refuses, and what it asks. Its
+//! host judges the session; this machine only shows it, as [`Remote`] in an otherwise empty session. Reports are hostile
+//! input: [`read`] bounds every text, and sanitizes those that need not stay verbatim. The id names a session of its host,
+//! and no other: it is always kept together with the host's name, which only the settings give.
 
-mod clocks;
 pub(crate) mod session_report;
 
-pub use clocks::Clocks;
 pub use session_report::SessionReport;
 
 use super::action::{Action, Bridge};
@@ -16,15 +14,17 @@ use super::agent::Agent;
 use super::fleet::short_id;
 use super::form::Form;
 use super::question::Question;
-use super::session::remote::{Host, Remote, RemoteOffer, RemoteOwner};
 use super::session::{About, Control, Kind, Observed, Session};
 use super::short_reason::{ShortReason, TurnView};
 use super::text::{COMMAND_MAX, NAME_MAX, legible, plain};
 use super::time::{Moment, Span, Time};
 use super::turn::{Call, Request};
 use super::verdict::{Asking, Liveness, Status};
-use super::words::reason::{Background, Reason};
+use super::words::offer::Does;
+use super::words::reason::{Background, Because, Reason};
+use super::words::refusal::Refusal;
 use session_report::{OwnerReport, QuestionReport, RequestReport, ShortReasonReport};
+use std::fmt;
 
 /// Maximum length of an id, in bytes.
 const ID_MAX: usize = 200;
@@ -35,12 +35,155 @@ const TEXT_MAX: usize = 32 << 10;
 /// Maximum length of a reason, in characters.
 const REASON_MAX: usize = 1000;
 
+/// How a host is reached, as far as that says what can be done with its sessions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RemoteHost {
+    /// Its name in the settings.
+    pub name: Box<str>,
+    /// Whether a terminal of this machine can run a command there.
+    pub has_terminal: bool,
+}
+
+/// What its host says of a session.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Remote {
+    /// Where it is.
+    pub host: RemoteHost,
+    /// Its name, for scripts.
+    pub name: Box<str>,
+    /// Its folder's name.
+    pub who: Box<str>,
+    pub title: Option<Box<str>>,
+    pub status: Status,
+    pub since: Time,
+    pub last_progress: Option<Time>,
+    pub because: Because,
+    pub short_reason: ShortReason,
+    pub turn: Option<TurnView>,
+    pub background: Background,
+    pub owner: Option<RemoteOwner>,
+    pub unseen: bool,
+    pub is_seen: bool,
+    /// What may be done with it.
+    pub offers: Vec<RemoteOffer>,
+    /// A stop is offered although it may only wait for its user.
+    pub stops_if_waiting: bool,
+    /// To reconnect to it means to resume it.
+    pub is_resumed_only: bool,
+    /// Orders go over the bridge to its terminal.
+    pub is_bridged: bool,
+    /// A tool is open.
+    pub has_open_tool: bool,
+    /// Why a click is not enough to end it.
+    pub not_ended_unasked: Option<Box<str>>,
+    /// When its last turn was completed, if it was.
+    pub completed: Option<Time>,
+    /// Its machine is not reached: all else is as that machine told it last.
+    pub unreached: Option<Unreached>,
+}
+
+/// That a machine is not reached, in words for the user, as times of day are told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unreached {
+    /// Since when: `14:05`.
+    pub since: Box<str>,
+    /// When it is tried again, if that is known.
+    pub again: Option<Box<str>>,
+}
+
+/// `not reached since 14:05, tried again at 14:10`.
+impl fmt::Display for Unreached {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "not reached since {}", self.since)?;
+        self.again.iter().try_for_each(|again| write!(f, ", tried again at {again}"))
+    }
+}
+
+/// Who runs it there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RemoteOwner {
+    pub pid: u32,
+    pub state: &'static str,
+    pub attachable: Option<bool>,
+    pub bridge: Option<&'static str>,
+}
+
+/// Whether an action is possible.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RemoteOffer {
+    pub action: Action,
+    pub is_possible: bool,
+    /// What it does, or why it is not possible.
+    pub words: Box<str>,
+}
+
+impl Remote {
+    /// What an action would do to it: what its host offers, but for what needs a screen there.
+    ///
+    /// # Errors
+    /// Why it is refused.
+    pub(crate) fn offer(&self, action: Action) -> Result<Does, Refusal> {
+        let host = || self.host.name.clone();
+        let Some(told) = self.offers.iter().find(|told| told.action == action) else {
+            return Err(Refusal::Untold { host: host() });
+        };
+        if let Some(unreached) = &self.unreached {
+            return Err(Refusal::Unreached { host: host(), unreached: unreached.clone() });
+        }
+        if action == Action::ShowTerminal {
+            return Err(Refusal::ShownThere { host: host() });
+        }
+        if !told.is_possible {
+            return Err(Refusal::There { host: host(), why: told.words.clone() });
+        }
+        match action {
+            Action::Resume if !self.host.has_terminal => Err(Refusal::ResumedThere { host: host() }),
+            // It opens a terminal, which is here.
+            Action::Resume => Ok(Does::ResumesThere { host: host() }),
+            Action::Reconnect if self.is_resumed_only && self.host.has_terminal => {
+                Ok(Does::ResumesThere { host: host() })
+            }
+            Action::Reconnect if self.is_resumed_only => Err(Refusal::ResumedThere { host: host() }),
+            Action::Stop => Ok(Does::Stops { even_if_waiting: self.stops_if_waiting }),
+            _ => Ok(Does::There { what: told.words.clone() }),
+        }
+    }
+}
+
+/// The host's clock counts as right if it differs from ours by less: this includes how long a line was on its way.
+const CLOCKS_AGREE: Span = Span::seconds(2);
+
+/// The clocks of this machine as a line of a host arrives, and how far the host's wall clock is behind.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Clocks {
+    pub now: Moment,
+    pub behind: Span,
+}
+
+impl Clocks {
+    /// How far a clock is behind that said this.
+    pub fn behind(now: Moment, there: Time) -> Span {
+        let behind = now.wall - there;
+        if behind.0.saturating_abs() > CLOCKS_AGREE.0 { behind } else { Span::ZERO }
+    }
+
+    /// A time of the host's clock, by ours.
+    pub fn here(&self, there: Time) -> Time {
+        there + self.behind
+    }
+
+    /// A time of ours, by the host's clock.
+    fn there(&self, here: Time) -> Time {
+        here - self.behind
+    }
+}
+
 /// Builds the session that a report describes. `agent` finds an agent by name.
 ///
 /// # Errors
 /// What is wrong with the report. It is not quoted.
 pub fn read(
-    host: &Host,
+    host: &RemoteHost,
     report: SessionReport,
     clocks: &Clocks,
     agent: impl Fn(&str) -> Option<Agent>,
@@ -63,19 +206,22 @@ pub fn read(
     let mut session = Session {
         id: report.id,
         observed: Observed { agent, about, ..Observed::default() },
-        control: Control { wanted: report.wanted.filter(|id| id.len() <= ID_MAX), ..Control::default() },
+        control: Control {
+            approval_requested: report.approval_requested.filter(|id| id.len() <= ID_MAX),
+            ..Control::default()
+        },
         liveness: Liveness { questions: asked(report.question, report.form, remote.since), ..Liveness::default() },
         remote: Some(Box::new(remote)),
         ..Session::default()
     };
-    session.observed.facts.root = report.root.filter(|root| root.len() <= ID_MAX);
+    session.observed.facts.turn_id = report.turn_id.filter(|id| id.len() <= ID_MAX);
     session.observed.facts.requests =
         report.requests.into_iter().take(session_report::REQUESTS_MAX).filter_map(request).collect();
     Ok(session)
 }
 
 /// What is said of a session besides what every session has.
-fn remote(host: &Host, report: &SessionReport, status: Status, clocks: &Clocks) -> Remote {
+fn remote(host: &RemoteHost, report: &SessionReport, status: Status, clocks: &Clocks) -> Remote {
     let turn =
         report.turn.map(|turn| TurnView { since: clocks.here(turn.since), tools: turn.tools, older: turn.older });
     let (since, last) = (clocks.here(report.since), report.last_progress.map(|at| clocks.here(at)));

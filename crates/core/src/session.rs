@@ -1,21 +1,20 @@
 //! What was observed of one session: its log, its folder, its owner, its server, and our own relation to it.
 
 mod control;
-pub mod remote;
 
 pub use control::{Bridge, BridgeSetup, Control, ServerState};
 
-use self::remote::Remote;
 use super::action::spec::Action;
 use super::agent::Agent;
 use super::facts::Facts;
-use super::hook_report::HookReport;
 use super::limits::Limits;
-use super::owner::{Held, Owner};
-use super::reported_state::ReportedState;
+use super::owner::{HoldProof, Owner};
+use super::remote::Remote;
 use super::stream_probe::ProbeResult;
 use super::time::Moment;
 use super::time::{Span, Time};
+use super::verdict::hook_report::HookReport;
+use super::verdict::reported_state::ReportedState;
 use super::verdict::{Answer, Liveness};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -88,9 +87,9 @@ pub struct Observed {
     /// This release of its agent leaves no trace of who runs a session, so an unknown owner may still exist.
     pub is_untold: bool,
     /// How well it is established that its owner has it open.
-    pub held: Held,
+    pub held: HoldProof,
     /// The processes that have, or may have, it open. Excludes those that created their lock just now
-    /// ([`Held::Pending`]).
+    /// ([`HoldProof::Pending`]).
     pub holders: Vec<u32>,
     /// Several live processes have a lock on it.
     pub contested: bool,
@@ -265,12 +264,12 @@ impl Session {
     }
 
     /// Whether secrets may be sent to its owner: a live one that provably holds the session, or for which that cannot
-    /// be checked. Never one that has only just created its lock ([`Held::Pending`]).
+    /// be checked. Never one that has only just created its lock ([`HoldProof::Pending`]).
     pub const fn may_be_trusted(&self) -> bool {
-        matches!(self.observed.owner, Owner::Alive { .. }) && !matches!(self.observed.held, Held::Pending)
+        matches!(self.observed.owner, Owner::Alive { .. }) && !matches!(self.observed.held, HoldProof::Pending)
     }
 
-    /// The server's answer to a probe, without attaching, if nothing has happened since.
+    /// The server's answer to what it does, without attaching, if nothing has happened since.
     pub fn answer(&self) -> Option<&Answer> {
         self.liveness.answer(&self.observed.facts)
     }
@@ -307,9 +306,12 @@ impl Session {
     }
 
     /// Whether a command that may not be a person's wants to approve its oldest request.
-    pub fn is_wanted(&self) -> bool {
+    pub fn is_approval_requested(&self) -> bool {
         let open = self.observed.facts.requests.iter().find(|request| !request.is_consent());
-        self.control.wanted.as_deref().is_some_and(|wanted| open.is_some_and(|open| *open.request == *wanted))
+        self.control
+            .approval_requested
+            .as_deref()
+            .is_some_and(|wanted| open.is_some_and(|open| *open.request == *wanted))
     }
 
     /// The folder it works in.

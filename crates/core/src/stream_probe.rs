@@ -50,7 +50,7 @@ pub struct Connection {
     /// Identifies it for as long as it is open.
     pub id: u64,
     /// How far it is.
-    pub phase: Phase,
+    pub state: ConnectionState,
     /// What was sent last is unanswered and was sent again.
     pub is_resent: bool,
     /// Its kernel sends keepalive probes.
@@ -73,7 +73,7 @@ pub struct Connection {
 
 /// How far a connection is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Phase {
+pub enum ConnectionState {
     /// It is being opened.
     Connecting,
     Open,
@@ -291,11 +291,11 @@ fn same<'a>(sockets: &'a Sockets, connection: &Connection) -> Option<&'a Connect
 
 /// What a connection shows. `None` if it leads to no model.
 fn sign(earlier: Option<(&Sockets, Span)>, now: &Connection) -> Option<Sign> {
-    match now.phase {
-        Phase::Connecting => return Some(Sign::Connecting),
-        Phase::Closing => return Some(Sign::Closed),
-        Phase::Open if now.sent < REQUEST => return None,
-        Phase::Open => {}
+    match now.state {
+        ConnectionState::Connecting => return Some(Sign::Connecting),
+        ConnectionState::Closing => return Some(Sign::Closed),
+        ConnectionState::Open if now.sent < REQUEST => return None,
+        ConnectionState::Open => {}
     }
     if now.is_resent || now.keeps_alive && now.last_acknowledged > ACKNOWLEDGES_WITHIN {
         return Some(Sign::Unanswered);

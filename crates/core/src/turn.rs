@@ -69,7 +69,7 @@ pub struct Turn {
     /// The last message of the current round.
     pub last_message: LastMessage,
     /// How near its end is.
-    pub phase: Phase,
+    pub phase: TurnPhase,
     /// Its task was declared done, so the next end of a round closes it.
     pub task_complete: bool,
     /// When it was resumed with its pending work, if nothing was written since.
@@ -96,7 +96,7 @@ pub enum LastMessage {
 
 /// How near a turn is to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Phase {
+pub enum TurnPhase {
     /// Running, or between rounds.
     Running,
     /// The answer was given, but its round has not ended. Holds the time of the turn's own last event: other events in
@@ -107,7 +107,8 @@ pub enum Phase {
     /// A round ended without a message at this time. An error or an abort may follow.
     Unanswered(Moment),
     /// Its last round ended with a tool or request still open. The turn ends when they do.
-    Held,
+    #[serde(rename = "Held")]
+    AwaitsOpenWork,
 }
 
 impl Turn {
@@ -120,7 +121,7 @@ impl Turn {
             used: 0,
             succeeded: 0,
             last_message: LastMessage::Nothing,
-            phase: Phase::Running,
+            phase: TurnPhase::Running,
             task_complete: false,
             resumed: None,
             round: None,

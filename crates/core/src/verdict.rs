@@ -9,34 +9,30 @@
 //! judged. If a process owned the session when an event was written, the process is not newer than the event, even if the
 //! wall clock was set back since.
 
-pub(crate) mod hook_report;
-mod last_activity;
+pub mod hook_report;
 mod liveness;
 mod open;
 mod over;
-mod probe_plan;
-mod reported_state;
+pub mod reported_state;
 mod requests;
 pub(super) mod status;
 
 pub use super::short_reason::age_step;
-pub use last_activity::{LastActivity, last_activity};
-pub use liveness::{Answer, Asking, Liveness, Sample, StreamProbe};
-pub use probe_plan::ProbePlan;
-pub use status::Remedy;
-pub use status::Status;
+pub use liveness::{Answer, Asking, LastActivity, Liveness, Sample, StreamProbe, last_activity};
+pub use open::ProbePlan;
+pub use status::{Remedy, Status};
 
 use super::agent::Agent;
 use super::facts::Facts;
 use super::limits::Limits;
 use super::owner::Owner;
 use super::question::Question;
-use super::reported_state::ReportedState;
 use super::short_reason::{ShortReason, TurnView};
 use super::time::{Moment, Span, Time};
 use super::turn::{Closed, DENIED, Ending, LastMessage, Turn};
 use super::words::reason::{Background, Because, Note, Reason, Situation, What, Work};
-use probe_plan::Silence;
+use open::Silence;
+use reported_state::ReportedState;
 
 /// How long after a stop of ours an unprompted round still belongs to the stopped turn.
 const STOPPED: Span = Span::seconds(5);
@@ -187,7 +183,7 @@ struct Judge<'a> {
 
 impl<'a> Judge<'a> {
     /// Whether `span` has passed since `start`. If not, schedules a recheck for when it has.
-    fn passed(&mut self, start: Moment, span: Span) -> bool {
+    fn passed_or_recheck(&mut self, start: Moment, span: Span) -> bool {
         let at = start.awake + span;
         if at <= self.now.awake {
             return true;
@@ -223,7 +219,7 @@ impl<'a> Judge<'a> {
         if let Some(stopped) = self.liveness.stopped
             && !turn.prompted
             && turn.opened.wall >= stopped
-            && !self.passed(turn.opened, STOPPED - (turn.opened.wall - stopped))
+            && !self.passed_or_recheck(turn.opened, STOPPED - (turn.opened.wall - stopped))
         {
             return (None, Some(Closed { ending: Ending::Aborted, at: turn.opened, asks: false }));
         }
@@ -237,7 +233,7 @@ impl<'a> Judge<'a> {
         }
         if let Some(lapse) = self.facts.next_lapse(self.limits) {
             let (at, ending) = (lapse.at, lapse.ending);
-            if self.passed(at, Span::ZERO) {
+            if self.passed_or_recheck(at, Span::ZERO) {
                 return over(ending, at);
             }
         }
@@ -310,7 +306,7 @@ impl<'a> Judge<'a> {
         Some(candidate(Status::Idle, since, Reason::Opened.and(unfinished)))
     }
 
-    /// The server's answer, if nothing has happened since the probe.
+    /// The server's answer, if nothing has happened since it was asked.
     fn answer(&self) -> Option<&'a Answer> {
         self.liveness.answer(self.facts)
     }
@@ -346,7 +342,8 @@ impl<'a> Judge<'a> {
         }
         let lasts: Vec<_> =
             self.facts.background_sub_agents(self.now, self.limits).map(|sub_agent| sub_agent.last).collect();
-        let agents = lasts.into_iter().filter(|&last| !self.passed(last, self.limits.background_agent)).count();
+        let agents =
+            lasts.into_iter().filter(|&last| !self.passed_or_recheck(last, self.limits.background_agent)).count();
         Background { agents, shells }
     }
 
@@ -367,7 +364,7 @@ impl<'a> Judge<'a> {
         // The same age on the awake clock as on the wall clock, but not before the last event.
         let awake = (self.now.awake - (self.now.wall - started)).max(last.awake);
         let started = Moment { wall: started, awake };
-        self.passed(started, self.limits.resumed).then(|| started.plus(self.limits.resumed))
+        self.passed_or_recheck(started, self.limits.resumed).then(|| started.plus(self.limits.resumed))
     }
 
     /// Judges a session without an open turn: `working` in the background, or `idle`.

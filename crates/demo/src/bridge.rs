@@ -70,7 +70,7 @@ impl Pending {
 }
 
 /// A session's orders, as the engine gives them.
-type Orders = Receiver<(Order, UnboundedSender<Reply>)>;
+type OrderReceiver = Receiver<(Order, UnboundedSender<Reply>)>;
 
 /// Connects the engine to the stage: returns what the engine hears of the sessions' bridges.
 ///
@@ -97,7 +97,7 @@ fn hear(
     told: impl BufRead,
     stage: u32,
     events: &Sender<BridgeEvent>,
-    joined: &UnboundedSender<(Box<str>, Orders)>,
+    joined: &UnboundedSender<(Box<str>, OrderReceiver)>,
     pending: &Pending,
 ) {
     let mut connections: HashMap<Box<str>, ConnectionId> = HashMap::new();
@@ -152,7 +152,7 @@ fn hello(session: Box<str>, stage: u32, owner: u32) -> Hello {
 }
 
 /// Takes the sessions' orders, each session's in turn.
-async fn give_orders(mut sessions: UnboundedReceiver<(Box<str>, Orders)>, input: StageInput, pending: Pending) {
+async fn give_orders(mut sessions: UnboundedReceiver<(Box<str>, OrderReceiver)>, input: StageInput, pending: Pending) {
     while let Some((session, mut orders)) = sessions.recv().await {
         let (input, pending) = (input.clone(), pending.clone());
         tokio::spawn(async move {

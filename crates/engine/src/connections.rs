@@ -2,12 +2,14 @@
 //! session's process. They know more than the session's files, and carry out orders.
 
 mod bridges;
-mod server_probes;
+mod server_queries;
 mod server_search;
 mod services;
 mod stream_probes;
 
 pub(super) use bridges::next_news;
+pub(super) use server_queries::QueriedSession;
+pub(super) use server_queries::due_query;
 
 use super::disk::{Disk, DiskChange};
 use super::parts::server_searches::ServerSearches;

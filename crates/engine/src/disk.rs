@@ -34,7 +34,7 @@ mod sessions;
 mod settings;
 mod timers;
 
-use super::last_seen::Seen;
+use super::last_seen::LastSeen;
 use super::ledger::{Ledger, Page};
 use super::parts::agenda::Agenda;
 use super::parts::file_systems::FileSystems;
@@ -81,7 +81,7 @@ pub(super) struct Disk {
     pub(super) process_scans: ProcessScans,
     starts: Starts,
     pub(super) recent_resumes: RecentResumes,
-    pub(super) seen: Seen,
+    pub(super) seen: LastSeen,
     ledger: Ledger,
     pub(super) rescan_at: Time,
     /// Requests for a full check after lost file events.
@@ -103,18 +103,18 @@ pub(super) enum DiskChange {
 
 impl Disk {
     /// Follows these homes. Nothing is read yet.
-    pub(super) fn new(homes: &[Home], seen: Seen, now: Time) -> Self {
+    pub(super) fn new(homes: &[Home], seen: LastSeen, now: Time) -> Self {
         let plans = homes.iter().map(|home| (home.watch_plan(), home.root()));
         let watcher = Watcher::new(plans, seen.path().map(Path::to_owned));
         Self::with(watcher, homes, seen, now)
     }
 
     /// Looks once at these homes, without watching for changes. Nothing is read yet.
-    pub(super) fn unwatched(homes: &[Home], seen: Seen, now: Time) -> Self {
+    pub(super) fn unwatched(homes: &[Home], seen: LastSeen, now: Time) -> Self {
         Self::with(Watcher::idle(), homes, seen, now)
     }
 
-    fn with(watcher: Watcher, homes: &[Home], seen: Seen, now: Time) -> Self {
+    fn with(watcher: Watcher, homes: &[Home], seen: LastSeen, now: Time) -> Self {
         Self {
             watcher,
             homes: Homes::new(homes, now),
@@ -149,7 +149,7 @@ impl Disk {
 #[cfg(test)]
 impl Disk {
     /// What is on disk, without anybody else.
-    fn alone(homes: &[Home], config: Config, seen: Seen) -> (Self, super::world::World) {
+    fn alone(homes: &[Home], config: Config, seen: LastSeen) -> (Self, super::world::World) {
         let world = super::world::World::new(config, super::world::Pace::Following);
         (Self::new(homes, seen, world.now().awake), world)
     }

@@ -39,7 +39,7 @@ impl HomeHash {
 /// What is remembered of one session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Marks {
+pub struct SessionMarks {
     /// When the user last saw it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seen: Option<Time>,
@@ -57,7 +57,7 @@ pub struct Marks {
     pub told: Option<Time>,
 }
 
-impl Marks {
+impl SessionMarks {
     fn each(&mut self) -> [&mut Option<Time>; 5] {
         let Self { seen, attached, left_undone, approved, told } = self;
         [seen, attached, left_undone, approved, told]
@@ -88,13 +88,13 @@ impl Marks {
 
 /// What is remembered of all sessions.
 #[derive(Clone, Debug, Default)]
-pub struct Seen {
+pub struct LastSeen {
     path: Option<PathBuf>,
     /// By id and home.
-    marks: BTreeMap<Box<str>, Marks>,
+    marks: BTreeMap<Box<str>, SessionMarks>,
 }
 
-impl Seen {
+impl LastSeen {
     /// Reads the file at `path`. Without a path, nothing is remembered beyond this run.
     pub fn load(path: Option<PathBuf>) -> Self {
         let marks = path.as_deref().and_then(|path| read(path).ok()).unwrap_or_default();
@@ -116,25 +116,25 @@ impl Seen {
         is_newer
     }
 
-    fn join(&mut self, name: Box<str>, marks: Marks, now: Time) -> bool {
+    fn join(&mut self, name: Box<str>, marks: SessionMarks, now: Time) -> bool {
         let known = self.marks.entry(name).or_default();
         *known = known.until(now);
         known.join(marks.until(now))
     }
 
     /// What is remembered of the session of this home with this id.
-    pub(crate) fn of(&self, home: HomeHash, id: &str, now: Time) -> Marks {
+    pub(crate) fn of(&self, home: HomeHash, id: &str, now: Time) -> SessionMarks {
         self.marks.get(&*name(home, id)).copied().unwrap_or_default().until(now)
     }
 
     /// Notes something of the session of this home with this id.
-    pub fn note(&mut self, home: HomeHash, id: &str, marks: Marks, now: Time) {
+    pub fn note(&mut self, home: HomeHash, id: &str, marks: SessionMarks, now: Time) {
         self.join(name(home, id), marks, now);
     }
 
     /// Fills in what is remembered of a session of this home.
     pub(crate) fn recall(&self, home: HomeHash, session: &mut Session, now: Time) {
-        let Marks { seen, attached, left_undone, approved, told } = self.of(home, &session.id, now);
+        let SessionMarks { seen, attached, left_undone, approved, told } = self.of(home, &session.id, now);
         session.seen = seen;
         session.control.approved_by_command = approved.filter(|_| told < approved);
         session.liveness.attached = attached;
@@ -158,7 +158,7 @@ impl Seen {
         for marks in self.marks.values_mut() {
             *marks = marks.until(now);
         }
-        self.marks.retain(|_, marks| *marks != Marks::default());
+        self.marks.retain(|_, marks| *marks != SessionMarks::default());
         if self.marks.len() > REMEMBERED {
             let mut times: Vec<_> = self.marks.values().map(|marks| marks.latest()).collect();
             times.sort_unstable();
@@ -172,7 +172,7 @@ impl Seen {
 }
 
 /// Reads the marks in a file. An entry of another form takes no other with it.
-fn read(path: &Path) -> Result<BTreeMap<Box<str>, Marks>, Unusable> {
+fn read(path: &Path) -> Result<BTreeMap<Box<str>, SessionMarks>, Unusable> {
     let saved: BTreeMap<Box<str>, Value> = state_file::parse(&state_file::read(path), VERSION)?;
     Ok(saved.into_iter().filter_map(|(name, marks)| Some((name, serde_json::from_value(marks).ok()?))).collect())
 }
@@ -195,26 +195,26 @@ mod tests {
     const HOME: HomeHash = HomeHash(1);
     const NOW: Time = Time(1_800_000_000_000);
 
-    fn seen(at: i64) -> Marks {
-        Marks { seen: Some(Time(at)), ..Marks::default() }
+    fn seen(at: i64) -> SessionMarks {
+        SessionMarks { seen: Some(Time(at)), ..SessionMarks::default() }
     }
 
     #[test]
     fn case_203_an_approval_by_a_command_is_remembered_until_the_user_was_told() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(FILE);
-        let approved = |at| Marks { approved: Some(Time(at)), ..Marks::default() };
-        let recalled = |seen: &Seen| {
+        let approved = |at| SessionMarks { approved: Some(Time(at)), ..SessionMarks::default() };
+        let recalled = |seen: &LastSeen| {
             let mut session = Session::new(pilotlight_core::agent::Agent::default(), "a");
             seen.recall(HOME, &mut session, NOW);
             session.control.approved_by_command
         };
-        let mut seen = Seen::load(Some(path.clone()));
+        let mut seen = LastSeen::load(Some(path.clone()));
         seen.note(HOME, "a", approved(7), NOW);
         seen.save(NOW).unwrap();
-        let mut later = Seen::load(Some(path));
+        let mut later = LastSeen::load(Some(path));
         assert_eq!(recalled(&later), Some(Time(7)));
-        later.note(HOME, "a", Marks { told: Some(Time(8)), ..Marks::default() }, NOW);
+        later.note(HOME, "a", SessionMarks { told: Some(Time(8)), ..SessionMarks::default() }, NOW);
         later.save(NOW).unwrap();
         assert!(seen.reload(NOW) && recalled(&seen).is_none(), "other processes learn of it");
         seen.note(HOME, "a", approved(9), NOW);
@@ -225,12 +225,12 @@ mod tests {
     fn seen_times_survive_a_restart() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("state").join(FILE);
-        let mut ours = Seen::load(Some(path.clone()));
+        let mut ours = LastSeen::load(Some(path.clone()));
         ours.note(HOME, "a", seen(1_700_000_000_123), NOW);
         ours.save(NOW).unwrap();
-        let later = Seen::load(Some(path.clone()));
+        let later = LastSeen::load(Some(path.clone()));
         assert_eq!(later.of(HOME, "a", NOW), seen(1_700_000_000_123));
-        assert_eq!(later.of(HomeHash(2), "a", NOW), Marks::default(), "one of this id in another home");
+        assert_eq!(later.of(HomeHash(2), "a", NOW), SessionMarks::default(), "one of this id in another home");
         assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1, "no other file is left");
     }
 
@@ -238,7 +238,7 @@ mod tests {
     fn times_written_by_another_process_are_merged() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(FILE);
-        let (mut ours, mut theirs) = (Seen::load(Some(path.clone())), Seen::load(Some(path)));
+        let (mut ours, mut theirs) = (LastSeen::load(Some(path.clone())), LastSeen::load(Some(path)));
         ours.note(HOME, "b", seen(5), NOW);
         theirs.note(HOME, "a", seen(1), NOW);
         theirs.note(HOME, "b", seen(4), NOW);
@@ -254,11 +254,11 @@ mod tests {
         let path = folder.path().join(FILE);
         for broken in ["", "[]", "{\"a\": 1}", "\0\0", "{\"a\": \"yesterday\"}", "{\"a\": {\"seen\": 1}}"] {
             fs::write(&path, broken).unwrap();
-            assert_eq!(Seen::load(Some(path.clone())).marks.len(), 0, "{broken}");
+            assert_eq!(LastSeen::load(Some(path.clone())).marks.len(), 0, "{broken}");
         }
         let name = name(HOME, "a");
         fs::write(&path, format!(r#"{{"b": 1, "{name}": {{"seen": "2026-11-20T18:00:00Z"}}}}"#)).unwrap();
-        let read = Seen::load(Some(path));
+        let read = LastSeen::load(Some(path));
         assert!(
             read.of(HOME, "a", NOW).seen.is_some() && read.marks.len() == 1,
             "one broken entry takes no other with it"
@@ -270,22 +270,26 @@ mod tests {
     fn case_623_marks_of_the_future_count_as_absent_and_are_dropped() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(FILE);
-        let mut ours = Seen::load(Some(path.clone()));
+        let mut ours = LastSeen::load(Some(path.clone()));
         let wrong = NOW + Span::hours(24 * 365 * 70);
-        let both = |at| Marks { seen: Some(at), approved: Some(Time(5)), told: Some(at), ..Marks::default() };
+        let both =
+            |at| SessionMarks { seen: Some(at), approved: Some(Time(5)), told: Some(at), ..SessionMarks::default() };
         ours.note(HOME, "a", both(wrong), wrong);
         ours.note(HOME, "b", seen(wrong.0), wrong);
         ours.save(wrong).unwrap();
-        let mut later = Seen::load(Some(path.clone()));
+        let mut later = LastSeen::load(Some(path.clone()));
         for seen in [&ours, &later] {
-            assert_eq!(seen.of(HOME, "a", NOW), Marks { approved: Some(Time(5)), ..Marks::default() });
-            assert_eq!(seen.of(HOME, "b", NOW), Marks::default());
+            assert_eq!(seen.of(HOME, "a", NOW), SessionMarks { approved: Some(Time(5)), ..SessionMarks::default() });
+            assert_eq!(seen.of(HOME, "b", NOW), SessionMarks::default());
         }
         later.note(HOME, "a", seen(NOW.0), NOW);
         assert_eq!(later.of(HOME, "a", NOW).seen, Some(NOW), "what is seen now counts");
         later.save(NOW).unwrap();
-        let mended = Seen::load(Some(path));
-        assert_eq!(mended.of(HOME, "a", wrong), Marks { seen: Some(NOW), approved: Some(Time(5)), ..Marks::default() });
+        let mended = LastSeen::load(Some(path));
+        assert_eq!(
+            mended.of(HOME, "a", wrong),
+            SessionMarks { seen: Some(NOW), approved: Some(Time(5)), ..SessionMarks::default() }
+        );
         assert_eq!(mended.marks.len(), 1, "nothing is left of the other");
     }
 
@@ -294,18 +298,18 @@ mod tests {
     fn case_624_marks_of_other_versions_are_read_or_left_alone() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(FILE);
-        let mark = Marks { seen: Time::parse(b"2026-11-20T18:00:00Z"), ..Marks::default() };
+        let mark = SessionMarks { seen: Time::parse(b"2026-11-20T18:00:00Z"), ..SessionMarks::default() };
         let entry = format!(r#"{{"{}": {{"seen": "2026-11-20T18:00:00.000Z"}}}}"#, name(HOME, "a"));
         for text in [entry.clone(), format!(r#"{{"version": 1, "content": {entry}}}"#)] {
             fs::write(&path, &text).unwrap();
-            let mut read = Seen::load(Some(path.clone()));
+            let mut read = LastSeen::load(Some(path.clone()));
             assert_eq!(read.of(HOME, "a", NOW), mark, "{text}");
             read.save(NOW).unwrap();
-            assert_eq!(Seen::load(Some(path.clone())).of(HOME, "a", NOW), mark, "{text}");
+            assert_eq!(LastSeen::load(Some(path.clone())).of(HOME, "a", NOW), mark, "{text}");
         }
         let later = format!(r#"{{"version": 2, "content": {entry}}}"#);
         fs::write(&path, &later).unwrap();
-        let mut read = Seen::load(Some(path.clone()));
+        let mut read = LastSeen::load(Some(path.clone()));
         let error = format!("{:#}", read.save(NOW).unwrap_err());
         assert!(error.contains("a later version of Pilotlight wrote it"), "{error}");
         assert_eq!((fs::read_to_string(&path).unwrap(), is_broken(&path)), (later, false));
@@ -313,11 +317,11 @@ mod tests {
 
     #[test]
     fn only_the_latest_times_are_kept() {
-        let mut ours = Seen { path: Some(tempfile::tempdir().unwrap().path().join(FILE)), ..Seen::default() };
+        let mut ours = LastSeen { path: Some(tempfile::tempdir().unwrap().path().join(FILE)), ..LastSeen::default() };
         for n in 0..1500 {
             ours.note(HOME, &n.to_string(), seen(n), NOW);
         }
         ours.save(NOW).unwrap();
-        assert_eq!((ours.of(HOME, "499", NOW), ours.of(HOME, "500", NOW)), (Marks::default(), seen(500)));
+        assert_eq!((ours.of(HOME, "499", NOW), ours.of(HOME, "500", NOW)), (SessionMarks::default(), seen(500)));
     }
 }

@@ -77,7 +77,7 @@ pub(crate) struct LockGuard {
 #[derive(Debug)]
 pub(crate) enum LockError {
     /// Another process holds it. Contains its note, whose `doing` is the name of an action; `None` if there is none.
-    Held(Option<Note>),
+    Taken(Option<Note>),
     /// It cannot be taken: the lock file, unless no folder for it is known, and why.
     Unknown(Option<PathBuf>, io::Error),
 }
@@ -148,7 +148,7 @@ impl Page {
         };
         let path = stem.with_extension("lock");
         let mut file = lock_file(&path).map_err(|error| match error {
-            TryLockError::WouldBlock => LockError::Held(self.holder()),
+            TryLockError::WouldBlock => LockError::Taken(self.holder()),
             TryLockError::Error(error) => LockError::Unknown(Some(path), error),
         })?;
         // Only a note for other processes: failing to write it does no harm.

@@ -9,7 +9,7 @@
 //! Nothing blocks the loop for long either: what remains to be read waits in the [agenda](parts::agenda), and each
 //! iteration does part of it.
 //!
-//! One iteration: `next_wakeup` waits, `handle_wakeup` applies what came and records what changed in [`changes`],
+//! One iteration: `next_wakeup` waits, `handle_wakeup` applies what came and records what changed in [`Changes`],
 //! `run_due_work` does part of the agenda and everything that is due, and `show_changes` passes the changes to the
 //! view.
 //!
@@ -19,13 +19,13 @@
 //! - [`connections`] talk to servers, bridges and services. They take the world and the disk as arguments.
 //! - [`steps`] are the rest of `impl Engine`: what concerns them all, above all orders, one kind of work per file.
 //! - [`parts`] are the fields of all these. Each owns its state, knows nothing of the engine and is tested alone.
-//! - [`wakeup`], [`view`] and [`changes`] define types that they share.
+//! - [`view`] is what shows the result.
 //! - [`observation`] is what a command is told: the sessions of a running tray, or of an engine that runs until it has
 //!   its first complete picture. [`past`] reads the sessions that an engine does not hold, because they are over.
 //! - [`ledger`], [`last_seen`] and [`exit_note`] are what our processes leave in the state folder for each other.
 //!
-//! Steps import the engine, which imports connections, which import the disk, which imports the world, and all of them
-//! import parts: never the other way round.
+//! Steps call connections, which call the disk, which changes the world, and all of them call parts: never the other way
+//! round.
 //!
 //! Begin with [`Engine::run`] below.
 
@@ -48,12 +48,9 @@ pub mod past;
 mod steps;
 pub mod terminal;
 mod view;
-mod wakeup;
 mod world;
 
-pub use parts::fleet::{Entry, Fleet, LastProgress, Shown};
-pub use parts::fleet::{Trouble, Twin, unreached};
-pub use parts::probe::{apply_probe, due_probe};
+pub use parts::fleet::{Entry, Fleet, LastProgress, Shown, Trouble, Twin, unreached};
 pub use parts::settings_file::SettingsSource;
 use pilotlight_system::log;
 pub use view::{Settings, View};
@@ -65,10 +62,9 @@ use crate::control::opened::OpenedWindows;
 use crate::hosts::Purpose;
 use connections::Connections;
 use disk::Disk;
-use last_seen::Seen;
-use observation::PendingReports;
+use last_seen::LastSeen;
+use observation::PendingObservations;
 use parts::hosts::Hosts;
-use parts::orders::Orders;
 use parts::outboxes::Outboxes;
 use parts::status_log::StatusLog;
 use pilotlight_agents::control::Bridges;
@@ -79,8 +75,9 @@ use pilotlight_system::signals::Signals;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::time::Duration;
+use steps::orders::PostponedOrder;
+use steps::wakeups::{SignalSource, WakeupSources};
 use tokio::sync::mpsc;
-use wakeup::{SignalSource, WakeupSources};
 use world::{Pace, World};
 
 /// How long to wait at exit for connections to close.
@@ -91,14 +88,17 @@ pub struct Engine {
     world: World,
     disk: Disk,
     connections: Connections,
-    orders: Orders,
+    /// The orders that wait for something to happen.
+    postponed: Vec<PostponedOrder>,
+    /// Called before the first order that may leave us connected to a session.
+    on_first_attach: Option<Box<dyn FnOnce() + Send>>,
     outboxes: Outboxes,
     hosts: Hosts,
     status_log: StatusLog,
     /// The windows that clicks opened.
     windows: OpenedWindows,
     /// Those who asked for the sessions, until what they asked for is read.
-    reports: PendingReports,
+    reports: PendingObservations,
     /// The user was told what ends with us: the next Ctrl-C exits.
     warned_of_exit: bool,
     commands: mpsc::UnboundedReceiver<Command>,
@@ -108,13 +108,13 @@ pub struct Engine {
 
 impl Engine {
     /// Creates an engine for these homes. Nothing is read before [`run`](Self::run).
-    pub fn new(homes: &[Home], config: Config, seen: Seen) -> Self {
+    pub fn new(homes: &[Home], config: Config, seen: LastSeen) -> Self {
         let world = World::new(config, Pace::Following);
         Self::with(Disk::new(homes, seen, world.now().awake), world)
     }
 
     /// Creates an engine that looks at these homes once: for [`observe`](Self::observe).
-    pub fn for_one_look(homes: &[Home], config: Config, seen: Seen) -> Self {
+    pub fn for_one_look(homes: &[Home], config: Config, seen: LastSeen) -> Self {
         let world = World::new(config, Pace::Once);
         Self::with(Disk::unwatched(homes, seen, world.now().awake), world)
     }
@@ -125,12 +125,13 @@ impl Engine {
             disk,
             world,
             connections: Connections::new(),
-            orders: Orders::default(),
+            postponed: Vec::new(),
+            on_first_attach: None,
             outboxes: Outboxes::default(),
             hosts: Hosts::default(),
             status_log: StatusLog::default(),
             windows: OpenedWindows::default(),
-            reports: PendingReports::default(),
+            reports: PendingObservations::default(),
             warned_of_exit: false,
             commands,
             command_sender,
@@ -151,7 +152,7 @@ impl Engine {
     /// Calls `serve` once, right before the first order that may leave us connected to a session, and before anything
     /// is sent for it. At that moment, no other process of ours acts on the session or holds it.
     pub fn on_first_attach(&mut self, serve: impl FnOnce() + Send + 'static) {
-        self.orders.on_first_attach = Some(Box::new(serve));
+        self.on_first_attach = Some(Box::new(serve));
     }
 
     /// Notes whether the user has installed the bridge: another process may listen for it.
@@ -221,7 +222,7 @@ impl Engine {
         self.world.changes.redraw = true; // also if there is no session yet
         self.connections.probe_silences(&mut self.world, &self.disk, view.asks_servers());
         if view.asks_servers() {
-            self.connections.probe_silent_sessions(&mut self.world, &self.disk);
+            self.connections.query_silent_sessions(&mut self.world, &self.disk);
             self.connections.watch_services(&mut self.world, &self.disk);
         }
         if view.wants_history() {
@@ -248,18 +249,18 @@ impl Engine {
         self.connections.probe_silences(&mut self.world, &self.disk, view.asks_servers());
         self.reconnect_automatically(view.may_auto_reconnect());
         if view.asks_servers() {
-            self.connections.probe_silent_sessions(&mut self.world, &self.disk);
+            self.connections.query_silent_sessions(&mut self.world, &self.disk);
             self.connections.watch_services(&mut self.world, &self.disk);
         }
         let flow = self.show_changes(view);
-        self.send_reports();
+        self.send_observations();
         flow
     }
 
     /// Reports outstanding results and closes all connections.
     async fn shut_down(mut self) {
         self.connections.tasks.deliver_remaining();
-        self.orders.fail_postponed();
+        self.fail_postponed();
         self.connections.tasks.disconnect_all(DISCONNECT_TIMEOUT).await;
     }
 

@@ -3,14 +3,14 @@
 
 use crate::disk::Disk;
 use crate::parts::fleet::end_sample;
-use crate::wakeup::{SignalSource, WakeupSources};
+use crate::steps::wakeups::{SignalSource, WakeupSources};
 use crate::world::World;
 use crate::{Engine, Fleet, View};
 use pilotlight_agents::adapter::agent_named;
 use pilotlight_agents::reading::GRACE;
 use pilotlight_core::action::awaits_bridge;
 use pilotlight_core::fleet::Session;
-use pilotlight_core::owner::Held;
+use pilotlight_core::owner::HoldProof;
 use pilotlight_core::session::Key;
 use pilotlight_core::time::{Moment, Span, Time};
 use pilotlight_system::paths::canonical;
@@ -83,7 +83,7 @@ impl Observation {
 
 /// Those who asked for the sessions. They are answered once everything is read that was written before they asked.
 #[derive(Default)]
-pub(crate) struct PendingReports {
+pub(crate) struct PendingObservations {
     waiting: Vec<oneshot::Sender<Observation>>,
     /// When they are answered in any case, by the awake clock.
     until: Option<Time>,
@@ -146,9 +146,9 @@ impl Engine {
         let Self { world, disk, connections, .. } = self;
         let waits_for_bridges = connections.is_listening_to_bridges() && waited <= BRIDGES_CONNECT_WITHIN;
         let is_settled = |session: &Session| {
-            (session.observed.held != Held::Pending || waited > LOCKS_SHOW_WITHIN)
+            (session.observed.held != HoldProof::Pending || waited > LOCKS_SHOW_WITHIN)
                 && !session.liveness.probing_stream
-                && !session.liveness.probing
+                && !session.liveness.querying_server
                 && !(waits_for_bridges && awaits_bridge(session))
         };
         !disk.is_reading() && world.fleet.sessions().all(|(_, session)| is_settled(session))
@@ -176,7 +176,7 @@ impl Engine {
 
     /// Queues a request for the sessions. Reads all sessions that may be open again first, because file events for their last lines
     /// may still be on the way.
-    pub(crate) fn begin_report(&mut self, asker: oneshot::Sender<Observation>) {
+    pub(crate) fn begin_observation(&mut self, asker: oneshot::Sender<Observation>) {
         let open = self.world.fleet.sessions().filter(|(_, session)| session.may_be_open());
         let open: Vec<_> = open.map(|(key, _)| key.clone()).collect();
         open.into_iter().for_each(|key| self.disk.agenda.push_urgent(key));
@@ -185,7 +185,7 @@ impl Engine {
     }
 
     /// Answers those who asked for the sessions, if all is read, or they have waited for long enough.
-    pub(crate) fn send_reports(&mut self) {
+    pub(crate) fn send_observations(&mut self) {
         let Some(until) = self.reports.until else { return };
         if self.disk.is_reading() && self.world.now().awake < until {
             return;
@@ -200,7 +200,7 @@ impl Engine {
 mod tests {
     use super::*;
     use crate::config::Config;
-    use crate::last_seen::Seen;
+    use crate::last_seen::LastSeen;
     use pilotlight_agents::claude_code::ClaudeCode;
     use pilotlight_agents::home::Home;
     use std::fs;
@@ -214,7 +214,7 @@ mod tests {
         fs::create_dir_all(beside.join("sessions")).unwrap();
         std::os::unix::fs::symlink(named.join("projects"), beside.join("projects")).unwrap();
         let [named, beside] = [named, beside].map(|home| Home::of(&ClaudeCode, home));
-        let mut engine = Engine::for_one_look(&[named], Config::default(), Seen::default());
+        let mut engine = Engine::for_one_look(&[named], Config::default(), LastSeen::default());
         engine.disk.check_homes(&engine.world);
         assert!(engine.disk.homes.follow_beside(beside).is_some());
         assert_eq!(engine.disk.homes.numbers().len(), 2);
@@ -230,7 +230,7 @@ mod tests {
         let prompt =
             r#"{"type":"user.message","data":{"content":"hi"},"id":"1","timestamp":"2026-11-20T18:07:25.003Z"}"#;
         fs::write(home.log("one"), format!("{prompt}\n")).unwrap();
-        let engine = Engine::for_one_look(&[home], Config::default(), Seen::default());
+        let engine = Engine::for_one_look(&[home], Config::default(), LastSeen::default());
         assert!(!engine.disk.watcher.has_room() && engine.disk.watcher.trouble.is_none());
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let observation = runtime.block_on(engine.observe(false)).unwrap();

@@ -2,7 +2,7 @@
 //! thousands. They are read for whoever asks, and nobody keeps them.
 
 use crate::config::Config;
-use crate::last_seen::{HomeHash, Seen};
+use crate::last_seen::{HomeHash, LastSeen};
 use crate::parts::shares::for_shares;
 use pilotlight_agents::home::Home;
 use pilotlight_agents::listing::Listing;
@@ -64,7 +64,7 @@ impl<'a> OnDisk<'a> {
         &self,
         is_held: impl Fn(usize, &str) -> bool,
         depth: Depth,
-        (config, seen): (&Config, &Seen),
+        (config, seen): (&Config, &LastSeen),
         now: Moment,
     ) -> Vec<Session> {
         let hashes: Vec<_> = self.homes.iter().map(|home| HomeHash::of(home.folder())).collect();

@@ -87,7 +87,7 @@ pub use platform::{
 pub use ports::listening;
 #[cfg(target_os = "linux")]
 pub use reading::{Birth, ProcessInfo};
-pub use reading::{Reading, SLACK};
+pub use reading::{PidStatus, SLACK};
 #[cfg(not(target_os = "linux"))]
 pub use scripts::with_real_scripts;
 pub use signal::Force;
@@ -98,5 +98,5 @@ pub use tie::end_with_us;
 
 /// Whether a process is gone for good. `now` is the wall clock.
 pub fn is_gone(pid: u32, now: Time) -> bool {
-    read(pid, now) == Reading::Absent
+    read(pid, now) == PidStatus::Absent
 }

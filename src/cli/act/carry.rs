@@ -14,7 +14,7 @@ use crate::cli::trays::unresponsive;
 use pilotlight_agents::copilot::bridge::{BridgeConfig, Bridges};
 use pilotlight_core::action::ActionFlag;
 use pilotlight_core::fleet::{Kind, Session};
-use pilotlight_core::order::{Order, Outcome, Report};
+use pilotlight_core::order::{Order, OrderReport, Outcome};
 use pilotlight_engine::Engine;
 use pilotlight_engine::control::{self, Command, OrderConnection, PendingOrder};
 use pilotlight_system::paths;
@@ -80,7 +80,7 @@ pub(super) fn carry_out(
         Delivery::NotSent(why) => Outcome::Failed(format!("{why}; nothing was sent")),
         Delivery::MaybeSent(why) => outcome_on_disk(context, session, order, &why)?,
     };
-    reporter.report(&Report::End(outcome.clone()));
+    reporter.report(&OrderReport::End(outcome.clone()));
     Ok(outcome)
 }
 
@@ -95,7 +95,7 @@ fn to_host(context: &Context, host: &str, order: &Order, reporter: &mut dyn Repo
             order.id
         )),
     };
-    reporter.report(&Report::End(outcome.clone()));
+    reporter.report(&OrderReport::End(outcome.clone()));
     Ok(outcome)
 }
 
@@ -220,15 +220,15 @@ fn waiting_for(tray: Option<u32>) -> String {
 /// Passes on every report, to the end.
 async fn follow(
     asked: &mut OrderConnection,
-    mut report: Option<Report>,
+    mut report: Option<OrderReport>,
     reporter: &mut dyn Reporter,
 ) -> io::Result<Outcome> {
     while let Some(it) = report {
-        if it == Report::End(Outcome::Unknown) {
+        if it == OrderReport::End(Outcome::Unknown) {
             return Ok(Outcome::Unknown);
         }
         reporter.report(&it);
-        if let Report::End(outcome) = it {
+        if let OrderReport::End(outcome) = it {
             return Ok(outcome);
         }
         report = asked.next().await?;
@@ -248,17 +248,17 @@ struct Progress {
 
 impl Progress {
     /// Passes a report on; without one, the engine broke off.
-    fn pass_on(&mut self, report: Option<Report>, reporter: &mut dyn Reporter) {
+    fn pass_on(&mut self, report: Option<OrderReport>, reporter: &mut dyn Reporter) {
         let broken_off = || {
-            Report::End(match self.sent {
+            OrderReport::End(match self.sent {
                 true => Outcome::Unconfirmed("may have happened: it broke off before it was done".into()),
                 false => Outcome::Failed("it broke off before it was done".into()),
             })
         };
         let report = report.unwrap_or_else(broken_off);
-        self.sent |= matches!(report, Report::Step(step, _) if step.sends());
+        self.sent |= matches!(report, OrderReport::Step(step, _) if step.sends());
         reporter.report(&report);
-        if let Report::End(outcome) = report {
+        if let OrderReport::End(outcome) = report {
             self.ended = Some(outcome);
         }
     }
@@ -267,7 +267,7 @@ impl Progress {
     /// was not told to go on.
     fn finish(
         mut self,
-        reports: &mut UnboundedReceiver<Report>,
+        reports: &mut UnboundedReceiver<OrderReport>,
         undone: bool,
         reporter: &mut dyn Reporter,
     ) -> Delivery {
@@ -276,7 +276,7 @@ impl Progress {
         }
         if self.goes_on_later && undone {
             let outcome = Outcome::Failed("its turn was not over, so it was not told to go on".into());
-            reporter.report(&Report::End(outcome.clone()));
+            reporter.report(&OrderReport::End(outcome.clone()));
             return Delivery::Ended(outcome);
         }
         match self.ended {
@@ -366,7 +366,7 @@ async fn own_engine(context: &Context, session: &Session, order: &Order, signals
 
 /// The place to listen for bridges. Another command may be answering the same terminal there: an answer waits for it.
 async fn wait_for_place(session: &Session, order: &Order) -> Option<BridgeConfig> {
-    let may_wait = order.operation.action().is(ActionFlag::TakesTurns)
+    let may_wait = order.operation.action().is(ActionFlag::Queued)
         && session.observed.about.kind == Kind::Terminal
         && has_bridge();
     let began = Instant::now();

@@ -11,7 +11,7 @@ use crate::cli::pick::Picked;
 use crate::cli::report::say;
 use pilotlight_agents::home::Resume;
 use pilotlight_core::agent::Agent;
-use pilotlight_core::order::{Order, Outcome, Report};
+use pilotlight_core::order::{Order, OrderReport, Outcome};
 use pilotlight_core::text::is_uuid;
 use pilotlight_engine::control::{Command, PendingOrder};
 use pilotlight_engine::hosts::command;
@@ -92,7 +92,7 @@ async fn permitted(context: &Context, order: Order) -> anyhow::Result<(Outcome, 
             biased;
             Some(report) = reports.recv() => {
                 match report {
-                    Report::End(end) => {
+                    OrderReport::End(end) => {
                         outcome = end;
                         let _ = commander.send(Command::Quit);
                     }
@@ -102,7 +102,7 @@ async fn permitted(context: &Context, order: Order) -> anyhow::Result<(Outcome, 
             () = &mut run => break,
         }
     }
-    Printer.report(&Report::End(outcome.clone()));
+    Printer.report(&OrderReport::End(outcome.clone()));
     let resume = resumes.try_recv().ok().filter(|_| matches!(outcome, Outcome::Done(_)));
     Ok((outcome, resume))
 }

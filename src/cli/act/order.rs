@@ -47,7 +47,7 @@ pub(super) fn code(outcome: &Outcome) -> ExitCode {
 
 pub(super) fn order(session: &Session, operation: Operation) -> Order {
     let host = session.remote.as_ref().map(|remote| &*remote.host.name);
-    Order::new(&session.id, operation).at(host).on(session.observed.facts.root.as_deref())
+    Order::new(&session.id, operation).at(host).on(session.observed.facts.turn_id.as_deref())
 }
 
 /// Reports that an agent runs this command, if one does, and returns that outcome. The tray checks this too, but the

@@ -6,30 +6,30 @@
 use crate::cli::charset::{has_unicode_stdout, words};
 use crate::cli::fold::{folded_request, on_stderr, on_stdout};
 use crate::cli::report::{LINE_MAX, say};
-use pilotlight_core::confusable::{Doubt, doubt};
+use pilotlight_core::confusable::{Confusable, find_confusable};
 use pilotlight_core::fleet::Label;
 use pilotlight_core::form::Form;
-use pilotlight_core::order::{Outcome, Report, ShownRequest};
+use pilotlight_core::order::{OrderReport, Outcome, ShownRequest};
 use pilotlight_core::text::{NAME_MAX, is_invisible, plain};
 use std::io::{self, Write};
 
 /// Takes the reports of an order, the last one included.
 pub(super) trait Reporter {
-    fn report(&mut self, report: &Report);
+    fn report(&mut self, report: &OrderReport);
 }
 
 /// Prints steps and the outcome, but no requests.
 pub(super) struct Printer;
 
 impl Reporter for Printer {
-    fn report(&mut self, report: &Report) {
+    fn report(&mut self, report: &OrderReport) {
         match report {
-            Report::Step(step, said) => {
+            OrderReport::Step(step, said) => {
                 let said = format!("{}: {}", step.tag(), plain(said, LINE_MAX));
                 let _ = writeln!(io::stderr(), "{}", on_stderr(&said));
             }
-            Report::Request(_) | Report::Question(_) => {}
-            Report::End(outcome) => print_outcome(outcome),
+            OrderReport::Request(_) | OrderReport::Question(_) => {}
+            OrderReport::End(outcome) => print_outcome(outcome),
         }
     }
 }
@@ -47,8 +47,8 @@ impl RequestPrinter {
 }
 
 impl Reporter for RequestPrinter {
-    fn report(&mut self, report: &Report) {
-        if let Report::Request(shown) = report {
+    fn report(&mut self, report: &OrderReport) {
+        if let OrderReport::Request(shown) = report {
             let _ = write_out(&request(&self.who, None, shown));
         }
         Printer.report(report);
@@ -74,8 +74,8 @@ impl RequestReader {
 }
 
 impl Reporter for RequestReader {
-    fn report(&mut self, report: &Report) {
-        if let Report::Request(shown) = report {
+    fn report(&mut self, report: &OrderReport) {
+        if let OrderReport::Request(shown) = report {
             self.failed = write_out(&request(&self.who, Some(&self.id), shown)).err();
             self.request = Some(shown.clone());
         }
@@ -190,12 +190,12 @@ fn push_indented(out: &mut String, prefix: &str, text: &str) {
 
 /// Appends a warning if a line after the first may read as something else.
 fn push_warning(out: &mut String) {
-    let warning = out.lines().skip(1).find_map(doubt).map(|doubt| match doubt {
-        Doubt::Lookalike(piece) | Doubt::RightToLeft(piece) => {
+    let warning = out.lines().skip(1).find_map(find_confusable).map(|doubt| match doubt {
+        Confusable::Lookalike(piece) | Confusable::RightToLeft(piece) => {
             let piece = plain(piece, NAME_MAX);
             format!("Careful, it may not be what it looks like: {} is {piece}\n", piece.escape_unicode())
         }
-        Doubt::Unseen(_) | Doubt::Space(_) => {
+        Confusable::Unseen(_) | Confusable::Space(_) => {
             format!("Careful, it may not be what it looks like: {}\n", doubt.words())
         }
     });

@@ -4,7 +4,7 @@
 use super::output::Reporter;
 use crate::cli::context::{Context, runtime};
 use pilotlight_core::action::ActionFlag;
-use pilotlight_core::order::{Order, Outcome, Report};
+use pilotlight_core::order::{Order, OrderReport, Outcome};
 use pilotlight_core::session::Key;
 use pilotlight_core::time::Moment;
 use pilotlight_engine::control::{Command, PendingOrder};
@@ -42,7 +42,7 @@ pub(super) fn carry_out(
             tokio::select! {
                 biased;
                 Some(report) = reports.recv() => match report {
-                    Report::End(end) => {
+                    OrderReport::End(end) => {
                         outcome = end;
                         break;
                     }

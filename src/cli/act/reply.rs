@@ -12,9 +12,9 @@ use crate::cli::ask::{confirm, prompt};
 use crate::cli::context::Context;
 use crate::cli::pick::{Named, Picked};
 use crate::cli::report::say;
-use pilotlight_core::confusable::doubt;
+use pilotlight_core::confusable::find_confusable;
 use pilotlight_core::form::{Field, FieldType, Form, FormAnswer, Kind};
-use pilotlight_core::order::{Operation, Outcome, Reply, Report};
+use pilotlight_core::order::{Operation, OrderReport, Outcome, Reply};
 use pilotlight_core::text::{NAME_MAX, plain};
 use pilotlight_engine::control::ORDER_MAX;
 use std::process::ExitCode;
@@ -73,8 +73,8 @@ const LEFT_OPEN: &str = "the question was left open";
 struct FormReader(Option<Form>);
 
 impl Reporter for FormReader {
-    fn report(&mut self, report: &Report) {
-        if let Report::Question(form) = report {
+    fn report(&mut self, report: &OrderReport) {
+        if let OrderReport::Question(form) = report {
             self.0 = Some((**form).clone());
         }
     }
@@ -147,7 +147,7 @@ fn from_arguments(arguments: &Arguments, form: &Form) -> Result<Option<FormAnswe
         _ if *cancel => FormAnswer::Cancel,
         _ => return Ok(None),
     };
-    if let Some(doubt) = form.texts().find_map(doubt) {
+    if let Some(doubt) = form.texts().find_map(find_confusable) {
         let why = "the question may not be what it looks like";
         return Err(format!(
             "{why}: {}. It was left open. Read it, and answer on a terminal, with `pilotlight answer ID` alone",

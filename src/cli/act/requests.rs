@@ -10,7 +10,7 @@ use super::window::let_be_read;
 use crate::cli::ask::{confirm, has_terminal};
 use crate::cli::context::Context;
 use crate::cli::pick::{Named, Picked};
-use pilotlight_core::confusable::doubt;
+use pilotlight_core::confusable::find_confusable;
 use pilotlight_core::fleet::Session;
 use pilotlight_core::order::{LOG_DIFFERS, Operation, Outcome, Which};
 use pilotlight_engine::control::ORDER_MAX;
@@ -146,8 +146,11 @@ fn answer_one(
         Some(meant) if !meant.eq_ignore_ascii_case(&sha256(&request.text)) => {
             return Ok(refuse("the request's text has another SHA-256: it was left open"));
         }
-        None if verb.approves && !arguments.asks() && (!request.verbatim || doubt(&request.text).is_some()) => {
-            let why = doubt(&request.text).map(|doubt| format!(": {}", doubt.words())).unwrap_or_default();
+        None if verb.approves
+            && !arguments.asks()
+            && (!request.verbatim || find_confusable(&request.text).is_some()) =>
+        {
+            let why = find_confusable(&request.text).map(|doubt| format!(": {}", doubt.words())).unwrap_or_default();
             let (session, hash) = (&session.id, sha256(&request.text));
             let by_hash = format!("`pilotlight approve {session} --request {id} --sha256 {hash}`");
             return Ok(refuse(&format!(

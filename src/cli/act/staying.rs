@@ -14,7 +14,7 @@ use crate::cli::fold::on_stderr;
 use crate::cli::pick::Picked;
 use crate::cli::report::say;
 use pilotlight_core::action::questions;
-use pilotlight_core::order::{LOG_DIFFERS, Operation, Order, Outcome, Report, ShownRequest, Which};
+use pilotlight_core::order::{LOG_DIFFERS, Operation, Order, OrderReport, Outcome, ShownRequest, Which};
 use pilotlight_core::session::Key;
 use pilotlight_core::time::Moment;
 use pilotlight_engine::control::caller::{CallerPolicy, agent_behind};
@@ -243,7 +243,7 @@ async fn run_order(commander: &UnboundedSender<Command>, order: Order, reporter:
     loop {
         let report = reports.recv().await?;
         reporter.report(&report);
-        if let Report::End(outcome) = report {
+        if let OrderReport::End(outcome) = report {
             return Some(outcome);
         }
     }

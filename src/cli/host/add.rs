@@ -12,7 +12,7 @@ use crate::tray::open_files::make_config;
 use anyhow::{Context as _, anyhow, bail, ensure};
 use pilotlight_core::text::plain;
 use pilotlight_engine::config::edit::{WrongPart, host_entry, with_host, wrong_host};
-use pilotlight_engine::config::{self, Host};
+use pilotlight_engine::config::{self, HostSetting};
 use pilotlight_engine::hosts::command::Way;
 use pilotlight_engine::hosts::copied::{Additions, Copied, Copies};
 use pilotlight_engine::hosts::remote_shell::{RemoteInfo, RemoteShell};
@@ -187,7 +187,7 @@ pub(super) fn look(runtime: &Runtime, name: &str, way: &Way) -> io::Result<Optio
 }
 
 /// Writes the machine into the settings, and notes what was copied there.
-fn keep(path: &Path, host: &Host, copied: Option<Copied>) -> anyhow::Result<()> {
+fn keep(path: &Path, host: &HostSetting, copied: Option<Copied>) -> anyhow::Result<()> {
     let _held_off = hold_off_others()?;
     copied.map_or(Ok(()), |copied| note(&host.name, copied))?;
     write(path, host)
@@ -208,7 +208,7 @@ pub(super) fn copies() -> anyhow::Result<Copies> {
 }
 
 /// Writes a host into the settings, as they are now: the question may have waited for long.
-fn write(path: &Path, host: &Host) -> anyhow::Result<()> {
+fn write(path: &Path, host: &HostSetting) -> anyhow::Result<()> {
     let is_first = make_config(path)?;
     let text = config::read(path).map_err(|why| anyhow!("{} {why}", path.display()))?;
     let changed = || format!("{} has changed: add the lines above to it yourself", path.display());
@@ -219,7 +219,7 @@ fn write(path: &Path, host: &Host) -> anyhow::Result<()> {
 }
 
 /// What is wrong with the arguments, if anything is, by their names.
-fn wrong(host: &Host, way: &Way) -> Option<String> {
+fn wrong(host: &HostSetting, way: &Way) -> Option<String> {
     if matches!(way, Way::Command(words) if words.is_empty()) {
         return Some(
             "the words after `--` run Pilotlight on this machine: begin with what runs a command there, such as `docker exec -i box`"

@@ -6,7 +6,7 @@ use super::super::report::{FAILED, USAGE, say};
 use super::talk::{tell, wait};
 use super::{Row, tell_tray};
 use futures_util::future::join_all;
-use pilotlight_engine::config::Host;
+use pilotlight_engine::config::HostSetting;
 use pilotlight_system::clock::Clock;
 use std::process::ExitCode;
 
@@ -29,10 +29,11 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
         say("no tray runs that could try again: `pilotlight host test NAME` tries a machine by itself");
         return Ok(ExitCode::from(FAILED));
     };
-    let is_lost = |host: &&Host| {
+    let is_lost = |host: &&HostSetting| {
         reports.iter().find(|report| *report.host == *host.name).is_some_and(|report| report.trouble.is_some())
     };
-    let is_meant = |host: &&Host| arguments.name.as_ref().map_or_else(|| is_lost(host), |name| host.name == *name);
+    let is_meant =
+        |host: &&HostSetting| arguments.name.as_ref().map_or_else(|| is_lost(host), |name| host.name == *name);
     let hosts: Vec<_> = context.config.hosts.iter().filter(is_meant).collect();
     if hosts.is_empty() {
         tell("every machine in the settings is reached")?;

@@ -8,7 +8,7 @@ use pilotlight_core::fleet::{Finder, Row, Session, distinguish};
 use pilotlight_core::limits::Limits;
 use pilotlight_core::text::listed;
 use pilotlight_core::time::Moment;
-use pilotlight_engine::config::Host;
+use pilotlight_engine::config::HostSetting;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -36,7 +36,7 @@ struct Change {
 /// What is gathered from which machines, for which list.
 #[derive(Clone)]
 struct Gathering {
-    hosts: Vec<Host>,
+    hosts: Vec<HostSetting>,
     /// The agents whose sessions are shown; none: all.
     agents: Vec<Box<str>>,
     /// The sessions of this machine, with their names before they were made unique.
@@ -170,7 +170,7 @@ mod tests {
     }
 
     /// A machine that tells of so many old sessions.
-    fn told(folder: &std::path::Path, count: usize) -> Host {
+    fn told(folder: &std::path::Path, count: usize) -> HostSetting {
         let mut said = String::from(
             r#"{"pilotlight":{"version":"0.1.0","schema":2,"now":"2026-01-01T00:00:00Z","system":"linux","architecture":"x86_64","has-tray":false}}"#,
         );
@@ -182,7 +182,7 @@ mod tests {
         }
         std::fs::write(folder.join("said"), said + "\n\"ready\"\n\"all-past\"\n").unwrap();
         let words = format!("cat {}; cat >/dev/null", folder.join("said").display());
-        Host { name: "devbox".into(), reach: Reach::Command(["sh", "-c", &words].map(Into::into).into()) }
+        HostSetting { name: "devbox".into(), reach: Reach::Command(["sh", "-c", &words].map(Into::into).into()) }
     }
 
     /// While the sessions come in, the thread that takes the keys does hardly anything, however busy the machine is.

@@ -1,7 +1,7 @@
 //! Start at login on a Linux desktop: a desktop entry of the user, which overrides one of the system, or our systemd
 //! unit if it is enabled.
 
-use super::arguments::arguments;
+use super::arguments;
 use super::entry::{self, EntryStatus};
 use super::state::State;
 use super::window_manager::WindowManager;

@@ -1,7 +1,7 @@
 //! Start at login on macOS: a launch agent of the user. Whether it is also disabled in the system settings (Login
 //! Items) is unknown here, because no program may read that.
 
-use super::arguments::arguments;
+use super::arguments;
 use super::state::State;
 use anyhow::Context;
 use pilotlight_system::paths;

@@ -1,7 +1,7 @@
 //! Window managers that start nothing by desktop entries: what they start stands in a file of their own, which is the
 //! user's to edit. Pilotlight says which line to add, and sees whether it is there.
 
-use super::arguments::arguments;
+use super::arguments;
 use super::state::{StartLine, State};
 use anyhow::Context;
 use pilotlight_system::deadline::run_within;

@@ -1,7 +1,7 @@
 //! Start at login on Windows: a value in the registry, and another one by which the user may disable it in the task
 //! manager.
 
-use super::arguments::arguments;
+use super::arguments;
 use super::state::State;
 use crate::tray::start_menu::for_the_tray;
 use anyhow::Context;

@@ -1,7 +1,7 @@
 //! The rows of machines that are not reached.
 
 use crate::tray::view::{COLUMNS, Effect, Item, ItemId, Kind};
-use pilotlight_core::session::remote::Unreached;
+use pilotlight_core::remote::Unreached;
 use pilotlight_core::text::{lines, plain};
 use pilotlight_core::time::Time;
 use pilotlight_engine::Trouble;

@@ -27,7 +27,7 @@ pub(super) fn resolve(popup: &Popup, button: Option<Button>, shown: &Shown<'_>) 
     let Shown { row, session, .. } = *shown;
     // What is offered because of a silence must not end an answer.
     let order = |operation| {
-        act(shown, Order::new(&row.id, operation).on(session.observed.facts.root.as_deref()).unless_receiving())
+        act(shown, Order::new(&row.id, operation).on(session.observed.facts.turn_id.as_deref()).unless_receiving())
     };
     let button = button.or_else(|| default_button(popup));
     if let Some(reason) = button.and_then(|button| stale_reason(popup, button, row)) {
@@ -138,8 +138,8 @@ mod tests {
     use pilotlight_core::fleet::Kind;
     use pilotlight_core::limits::Limits;
     use pilotlight_core::owner::Owner;
+    use pilotlight_core::remote::RemoteHost;
     use pilotlight_core::remote::{Clocks, SessionReport, read};
-    use pilotlight_core::session::remote::Host;
     use pilotlight_core::session::{HomeId, Key, Observed};
     use pilotlight_core::time::{Moment, Time};
     use pilotlight_core::verdict::Status;
@@ -215,7 +215,7 @@ mod tests {
         there.observed.facts.fold(&log_format::parse(requested).unwrap(), now, &Limits::default());
         let row = there.row(now, &Limits::default()).0;
         let report = SessionReport::of(&there, &row, (&row.name, &row.label), now);
-        let host = Host { name: "devbox".into(), has_terminal: true };
+        let host = RemoteHost { name: "devbox".into(), has_terminal: true };
         let session = read(&host, report, &Clocks { now, ..Clocks::default() }, Agent::reported).unwrap();
         let (row, key) = (session.row(now, &Limits::default()).0, Key::remote("devbox", "a"));
         let told = alertable(&key, &row, &session, None);

@@ -3,7 +3,7 @@
 //! Clicks on them are not reported and they cannot be withdrawn, so each counts as closed as soon as it is shown. The
 //! menu offers what their buttons would do.
 
-use super::config::PopupConfig;
+use super::PopupConfig;
 use super::note::NoteSender;
 use crate::tray::messages::PopupEvent;
 use crate::tray::note::Note;

@@ -1,11 +1,9 @@
 //! The popups of [`alert`](pilotlight_core::alert) on a Linux desktop.
 //!
-//! Callers only change the [`wanted`](super::wanted) set, without blocking; the [`reconciler`](super::reconciler)
-//! applies it to the screen.
+//! Callers only change the [wanted](Wanted) set, without blocking; the [`Reconciler`] applies it to the screen.
 
-use super::config::PopupConfig;
-use super::reconciler::Reconciler;
-use super::wanted::{State, Wanted, lock};
+use super::PopupConfig;
+use super::reconciler::{Reconciler, State, Wanted, lock};
 use pilotlight_core::alert::Change;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

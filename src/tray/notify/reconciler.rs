@@ -6,21 +6,19 @@
 //! A popup that a server refuses, that is lost with its server, or for which there is no server stays wanted. It is
 //! retried with exponential backoff, and soon after a new server appears.
 
-mod failure;
 mod notification;
 mod retry;
 
-use super::config::PopupConfig;
+use super::PopupConfig;
 use super::server::{Bus, ButtonRow, NO_REPLY, Server, ServerEvent, Signal, TIMEOUT};
-use super::wanted::{State, Wanted, lock};
 use crate::tray::messages::PopupEvent;
-use failure::{Failure, SERVER_GONE};
 use notification::{FEW_ACTIONS, LATER, notification};
 use pilotlight_core::action::Action;
 use pilotlight_core::alert::{Button, Popup, PopupId, ShownRequest};
 use pilotlight_system::log;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant as Moment};
 use tokio::sync::mpsc;
 use tokio::task::{JoinHandle, JoinSet};
@@ -44,6 +42,26 @@ const RETRY_MAX: Duration = Duration::from_secs(300);
 const SETTLE_TIME: Duration = Duration::from_millis(1200);
 /// For this long after a popup was sent, a click may be one that was already under way when it appeared.
 const FRESH: Duration = Duration::from_millis(700);
+
+const SERVER_GONE: &str = "the notification server went away";
+
+/// The popups that should be on the screen.
+pub(super) type Wanted = BTreeMap<PopupId, (Popup, State)>;
+
+/// The state of a wanted popup.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// Not sent to the server yet.
+    New,
+    Sent,
+    /// Could not be shown, or was lost with its server. It is retried.
+    Lost,
+}
+
+/// Ignores poisoning: the set is valid after a panic.
+pub(super) fn lock(wanted: &Mutex<Wanted>) -> MutexGuard<'_, Wanted> {
+    wanted.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// The task and its state.
 pub(super) struct Reconciler {
@@ -78,6 +96,32 @@ struct OnScreen {
     /// Before this, a click on a button that answers only shows the popup again.
     settled: Moment,
     expires: Instant,
+}
+
+/// Why a popup could not be shown.
+enum Failure {
+    /// The server refused it.
+    Refused(zbus::Error),
+    /// The call timed out; with the reason.
+    NoReply(&'static str),
+    /// The server or the bus is gone.
+    Gone(anyhow::Error),
+}
+
+impl From<anyhow::Error> for Failure {
+    fn from(error: anyhow::Error) -> Self {
+        Self::Gone(error)
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Refused(error) => write!(out, "{error}"),
+            Self::NoReply(reason) => out.write_str(reason),
+            Self::Gone(error) => write!(out, "{error:#}"),
+        }
+    }
 }
 
 enum Step {

@@ -9,7 +9,7 @@ mod state;
 use super::layout::LayoutReply;
 use super::property::{Properties, Property, ROOT};
 use crate::tray::messages::{EventSender, MainEvent};
-use state::{EventOutcome, Opening, Reading};
+use state::{EventOutcome, LayoutRead, Opening};
 pub(super) use state::{ICON_CLICK, MenuState, Update};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -125,7 +125,7 @@ impl Menu {
     ) -> fdo::Result<(u32, LayoutReply)> {
         let scope = (parent_id, recursion_depth);
         let reading = lock(&self.state).read_layout(caller(&header), scope, property_names, Instant::now());
-        let Reading { changes, revision, submenus, tooltip, reply } = reading;
+        let LayoutRead { changes, revision, submenus, tooltip, reply } = reading;
         self.wake.notify_one();
         announce(&emitter, revision, submenus);
         if tooltip {

@@ -2,8 +2,8 @@
 
 use super::stage::{Stage, row};
 use pilotlight_core::alert::{Detail, Kinds, Pause, Settings, Trigger, Triggers, told};
+use pilotlight_core::fleet::RequestView;
 use pilotlight_core::question::Question;
-use pilotlight_core::request_view::RequestView;
 use pilotlight_core::time::{Span, Time};
 use pilotlight_core::verdict::Status;
 

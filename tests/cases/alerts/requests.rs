@@ -17,8 +17,15 @@ fn title(kind: &str) -> String {
         let now = Now { at, minute: 720, started: START - Span::hours(1), woke: None };
         alerts.update(sessions.iter().copied(), &now)
     };
-    let request =
-        Some(Request { id: 1, kind, what: None, probable: false, answerable: false, can_be_let: false, wanted: false });
+    let request = Some(Request {
+        id: 1,
+        kind,
+        what: None,
+        probable: false,
+        answerable: false,
+        can_be_let: false,
+        approval_requested: false,
+    });
     let (question, completed) = (None, None);
     let session =
         Alertable { key: &key, row: &row, request, question, completed, cli_notifies: false, has_terminal: false };

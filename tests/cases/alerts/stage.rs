@@ -405,7 +405,7 @@ impl Actor {
             probable: false,
             answerable: *answerable,
             can_be_let: false,
-            wanted: self.wanted,
+            approval_requested: self.wanted,
         });
         Alertable {
             key: &self.key,

@@ -1,7 +1,7 @@
 //! Questions and requests are taken, and shown, as the terminal shows them.
 
 use super::Bridged;
-use super::givers::words;
+use super::callers::words;
 use super::stories::open;
 use crate::e2e::orders::Staying;
 use crate::support::executable::executable;

@@ -2,7 +2,7 @@
 //! user has consented to since in its terminal.
 
 use super::Bridged;
-use super::givers::words;
+use super::callers::words;
 use crate::support::pilotlight::Pilot;
 use crate::support::process::{is_live, signal};
 use crate::support::terminal::{CONSENT, DIALOG};

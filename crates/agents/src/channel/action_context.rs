@@ -3,7 +3,7 @@
 use super::failure::Failure;
 use pilotlight_core::attempts::Mark;
 use pilotlight_core::form::Form;
-use pilotlight_core::order::{Report, ShownRequest, Step};
+use pilotlight_core::order::{OrderReport, ShownRequest, Step};
 use pilotlight_core::stream_probe::ProbeResult;
 use pilotlight_core::time::Time;
 use pilotlight_core::turn::{Call, Request, request_verb};
@@ -26,18 +26,18 @@ const SETTLE: Duration = Duration::from_millis(1);
 
 /// Receives the reports on an order: its steps, and what is shown before it is answered.
 #[derive(Clone)]
-pub struct Reports(Arc<dyn Fn(Report) + Send + Sync>);
+pub struct ReportSink(Arc<dyn Fn(OrderReport) + Send + Sync>);
 
-impl Reports {
+impl ReportSink {
     /// Reports that are given to this.
-    pub fn to(receiver: impl Fn(Report) + Send + Sync + 'static) -> Self {
+    pub fn to(receiver: impl Fn(OrderReport) + Send + Sync + 'static) -> Self {
         Self(Arc::new(receiver))
     }
 }
 
-impl fmt::Debug for Reports {
+impl fmt::Debug for ReportSink {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Reports")
+        f.write_str("ReportSink")
     }
 }
 
@@ -54,7 +54,7 @@ pub struct LogView {
     /// The number of events in the log, or any other value that changes when it grows.
     pub events: u64,
     /// The event that opened the last turn, as in [`Facts`](pilotlight_core::facts::Facts).
-    pub root: Option<Box<str>>,
+    pub turn_id: Option<Box<str>>,
     /// Whether tools were recently denied because nobody could be asked.
     pub denied: bool,
     /// The last answered requests, and whether they were allowed.
@@ -132,7 +132,7 @@ pub struct ActionContext {
     /// Checked right before anything is sent.
     pub permit: Permit,
     /// Receives what is done.
-    pub reports: Reports,
+    pub reports: ReportSink,
 }
 
 /// How long to wait for a piece of an answer before a turn is aborted, or called stuck by a command. At one piece a second, 92 of
@@ -183,15 +183,15 @@ impl ActionContext {
 
     /// Reports a step, in words that contain nothing of the session's content.
     pub fn step(&self, step: Step, words: impl Into<String>) {
-        (self.reports.0)(Report::Step(step, words.into()));
+        (self.reports.0)(OrderReport::Step(step, words.into()));
     }
 
     pub fn show_request(&self, request: ShownRequest) {
-        (self.reports.0)(Report::Request(request));
+        (self.reports.0)(OrderReport::Request(request));
     }
 
     pub(crate) fn show_question(&self, form: Form) {
-        (self.reports.0)(Report::Question(Box::new(form)));
+        (self.reports.0)(OrderReport::Question(Box::new(form)));
     }
 
     /// Call this right before anything is sent.

@@ -59,15 +59,15 @@ pub(crate) async fn begin_answer(
         context.show_request(shown);
     }
     if approve && differs {
-        return Err(Failure::refusal(Step::TakeOver, LOG_DIFFERS));
+        return Err(Failure::refusal(Step::Answer, LOG_DIFFERS));
     }
     if approve && chosen.iter().any(|request| request.too_large) {
         let why = "it is too large to be read here: read it where it asks, and answer it there, or deny it here";
-        return Err(Failure::refusal(Step::TakeOver, why));
+        return Err(Failure::refusal(Step::Answer, why));
     }
-    context.may_send(Step::TakeOver).await?;
+    context.may_send(Step::Answer).await?;
     let (does, done) = if approve { ("approves", "approved") } else { ("denies", "denied") };
-    context.step(Step::TakeOver, format!("{does} {}", counted(chosen.len(), "request")));
+    context.step(Step::Answer, format!("{does} {}", counted(chosen.len(), "request")));
     Ok(done)
 }
 
@@ -76,7 +76,7 @@ pub(crate) async fn begin_answer(
 pub(crate) fn choose(context: &ActionContext, open: Vec<Request>, which: &Which) -> Result<Vec<Request>, Failure> {
     match which {
         Which::These(ids) if ids.is_empty() => {
-            Err(Failure::refusal(Step::TakeOver, "no permission request was open when this was asked for"))
+            Err(Failure::refusal(Step::Answer, "no permission request was open when this was asked for"))
         }
         Which::These(ids) => {
             let chosen: Vec<_> = open.into_iter().filter(|request| ids.iter().any(|id| *request.id == **id)).collect();
@@ -89,7 +89,7 @@ pub(crate) fn choose(context: &ActionContext, open: Vec<Request>, which: &Which)
                 let shown = shown_now(context, &request);
                 let why = if shown.in_log.is_some() { LOG_DIFFERS } else { ASKS_MORE };
                 context.show_request(shown);
-                return Err(Failure::refusal(Step::TakeOver, why));
+                return Err(Failure::refusal(Step::Answer, why));
             }
             Ok(vec![request])
         }

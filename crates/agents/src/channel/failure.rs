@@ -62,13 +62,13 @@ impl Failure {
     /// Nobody hears the question that is to be answered.
     pub(crate) fn not_attached() -> Self {
         let why = "Pilotlight is not attached to it any more: reconnect first, or answer it where it asks";
-        Self::refusal(Step::TakeOver, why)
+        Self::refusal(Step::Answer, why)
     }
 
     /// The request that an order is about is not open.
     pub(crate) fn no_longer_open() -> Self {
         let why = "the request is no longer open: somebody else answered it, or its turn has ended";
-        Self::refusal(Step::TakeOver, why)
+        Self::refusal(Step::Answer, why)
     }
 
     /// The same, if the session's service knows of another request: a log may not show that the first of several was
@@ -76,7 +76,7 @@ impl Failure {
     pub(crate) fn open_instead(other: &str) -> Self {
         let other = plain(other, NAME_MAX);
         let why = format!("the request is no longer open, but another is: answer that one with `--request {other}`");
-        Self::refusal(Step::TakeOver, &why)
+        Self::refusal(Step::Answer, &why)
     }
 
     /// Marks it as sent but not confirmed.

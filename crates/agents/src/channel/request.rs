@@ -4,7 +4,7 @@
 //! text alone represents a request only if no such field is left ([`Request::decisive`]).
 
 use super::action_context::LoggedRequest;
-use pilotlight_core::confusable::{doubt, is_seen};
+use pilotlight_core::confusable::{find_confusable, is_seen};
 use pilotlight_core::order::ShownRequest;
 use pilotlight_core::text::plain;
 use pilotlight_core::turn::{COMMAND_TOO_LONG, Call, access_words, path_words, request_verb};
@@ -144,7 +144,7 @@ impl Request {
         }
         let optional = [&self.access, &self.command, &self.intention].map(Option::as_deref);
         let parts = [Some(&*self.kind), Some(&*self.text), self.more.as_deref()].into_iter().chain(optional);
-        ShownRequest { text, verbatim: parts.flatten().all(|part| doubt(part).is_none()), in_log: None }
+        ShownRequest { text, verbatim: parts.flatten().all(|part| find_confusable(part).is_none()), in_log: None }
     }
 
     /// Whether the log says something else of this request. Of a text that is too long for it, or of details that it has

@@ -1,7 +1,7 @@
 //! What a background session asks: the only file that says so, `jobs/<the first part of its id>/state.json`.
 
-use pilotlight_core::reported_state::Asks;
 use pilotlight_core::text::{COMMAND_MAX, NAME_MAX, plain};
+use pilotlight_core::verdict::reported_state::WaitingTool;
 use pilotlight_system::plain_file::{self, Links};
 use serde::Deserialize;
 use std::io::Read;
@@ -49,8 +49,8 @@ impl Job {
     }
 
     /// What it asks: "approve Bash: touch x".
-    pub(super) fn asks(&self) -> Option<Asks> {
+    pub(super) fn asks(&self) -> Option<WaitingTool> {
         let (tool, text) = self.needs.as_deref()?.strip_prefix("approve ")?.split_once(": ")?;
-        Some(Asks { tool: plain(tool, NAME_MAX), text: Some(plain(text, COMMAND_MAX)) })
+        Some(WaitingTool { tool: plain(tool, NAME_MAX), text: Some(plain(text, COMMAND_MAX)) })
     }
 }

@@ -2,10 +2,10 @@
 //!
 //! Beside them lie files with secrets, `<pid>.<hex>.key`: only names that are all digits are ever opened.
 
-use pilotlight_core::reported_state::{State, Wait};
 use pilotlight_core::time::Time;
+use pilotlight_core::verdict::reported_state::{State, Wait};
 use pilotlight_system::plain_file::{self, Links, OpenError, is_absence};
-use pilotlight_system::process::{self, Reading};
+use pilotlight_system::process::{self, PidStatus};
 use serde_json::Value;
 use std::fs;
 use std::io::{self, Read};
@@ -200,10 +200,10 @@ impl PidFile {
             return if self.contained() == Some(None) { Life::Dead } else { Life::Unknown };
         }
         match process::read(self.pid, now) {
-            Reading::Absent => Life::Dead,
-            Reading::Hidden => Life::Unknown,
-            Reading::Process { started, .. } if self.is_start(started, now) => Life::Alive,
-            Reading::Process { .. } => Life::Dead,
+            PidStatus::Absent => Life::Dead,
+            PidStatus::Hidden => Life::Unknown,
+            PidStatus::Process { started, .. } if self.is_start(started, now) => Life::Alive,
+            PidStatus::Process { .. } => Life::Dead,
         }
     }
 

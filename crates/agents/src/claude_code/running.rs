@@ -7,12 +7,12 @@ use crate::runners::{self, Runner};
 use crate::runners::{Role, identity, is_itself};
 use pilotlight_core::text::is_uuid;
 use pilotlight_core::time::Time;
-use pilotlight_system::process::{self, Reading};
+use pilotlight_system::process::{self, PidStatus};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// The agent's display name.
-pub(super) const WORD: &str = "Claude Code";
+pub(super) const DISPLAY_NAME: &str = "Claude Code";
 /// What it is recognised by. Observed: 2.1.330.
 pub(super) const FINGERPRINT: Fingerprint = Fingerprint {
     program: "claude",
@@ -44,10 +44,10 @@ pub(super) struct MayRun {
 pub(super) fn may_run(home: &Path, pids: &[u32], now: Time) -> impl Iterator<Item = MayRun> {
     let running = pids.iter().filter(|pid| runs_it(**pid, home));
     running.filter_map(move |&pid| match process::read(pid, now) {
-        Reading::Process { started, .. } => {
+        PidStatus::Process { started, .. } => {
             Some(MayRun { pid, since: started.map_or(Time(0), |at| at - process::SLACK) })
         }
-        Reading::Absent | Reading::Hidden => None,
+        PidStatus::Absent | PidStatus::Hidden => None,
     })
 }
 

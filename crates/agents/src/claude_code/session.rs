@@ -1,14 +1,15 @@
 //! Reads one session: the file of the process that runs it, its log, and those of its sub-agents.
 
+use super::adapter::resume_line;
 use super::head::{self, Head, kind};
 use super::jobs::{self, Job};
 use super::log_format::LOG_FORMAT;
 use super::pid_file::{self, Life, Listed, PidFile};
 use super::running::{may_run, runs_it};
+use super::store;
 use super::strays;
 use super::sub_agents::SubAgents;
-use super::target::Claim;
-use super::{resume, store};
+use super::target::{self, Claim};
 use crate::claude_code::ClaudeCode;
 use crate::evidence::Evidence;
 use crate::openings::OpenSessions;
@@ -17,11 +18,11 @@ use crate::reading::{ReadStatus, Reading};
 use crate::runners::{Runner, identity};
 use crate::tail::{ReadContext, ReadOutcome, Tail};
 use pilotlight_core::limits::Limits;
-use pilotlight_core::owner::{Doubt, Held, Owner};
-use pilotlight_core::reported_state::{ReportedState, State, Wait};
+use pilotlight_core::owner::{Doubt, HoldProof, Owner};
 use pilotlight_core::session::{About, Allows, Observed, Supervised};
 use pilotlight_core::text::{NAME_MAX, plain};
 use pilotlight_core::time::{Moment, Span, Time};
+use pilotlight_core::verdict::reported_state::{ReportedState, State, Wait};
 use pilotlight_system::file_times::modified;
 use pilotlight_system::process::is_stopped;
 use std::collections::HashSet;
@@ -47,7 +48,7 @@ const PROMPTED_WITHIN: Span = Span::seconds(5);
 
 /// A session, and what was read of it.
 #[derive(Debug)]
-pub(crate) struct Session {
+pub(crate) struct ClaudeReader {
     home: PathBuf,
     root: PathBuf,
     id: Box<str>,
@@ -79,7 +80,7 @@ pub(crate) struct Session {
     recheck_at: Option<Time>,
 }
 
-impl Session {
+impl ClaudeReader {
     pub(crate) fn new(home: &Path, root: &Path, id: &str, log: PathBuf) -> Self {
         Self {
             home: home.to_owned(),
@@ -185,10 +186,10 @@ impl Session {
             self.missed = None;
             (observed.held, observed.owner) = match life {
                 Life::Alive => (self.held(&file, now.wall), Owner::Alive { pid: file.pid, started: file.started }),
-                Life::Unknown => (Held::Unverified, Owner::Unknown { pid: file.pid }),
+                Life::Unknown => (HoldProof::Unverified, Owner::Unknown { pid: file.pid }),
                 Life::Dead => {
                     self.killed = Some(self.exited);
-                    (Held::Unverified, Owner::Gone { pid: file.pid, at: self.exited })
+                    (HoldProof::Unverified, Owner::Gone { pid: file.pid, at: self.exited })
                 }
             };
             observed.is_stopped = life == Life::Alive && is_stopped(file.pid);
@@ -205,7 +206,7 @@ impl Session {
         // A command that looks once reads again what is being written.
         let is_doubtful = matches!(observed.owner, Owner::Doubtful { .. });
         let is_pending = self.last.is_none() && self.recheck_at.is_some() && !is_doubtful;
-        observed.held = if is_pending { Held::Pending } else { Held::Unverified };
+        observed.held = if is_pending { HoldProof::Pending } else { HoldProof::Unverified };
     }
 
     /// Whether the process of a file still runs. One in a container is not searched for again while it is there.
@@ -237,12 +238,12 @@ impl Session {
     }
 
     /// How well it is established that the process of this file runs it: whether more than the file shows that.
-    fn held(&mut self, file: &PidFile, now: Time) -> Held {
+    fn held(&mut self, file: &PidFile, now: Time) -> HoldProof {
         let process = (file.pid, file.start.clone());
         if self.shown.as_ref() != Some(&process) {
-            self.shown = strays::is_shown(file, &self.log, now).then_some(process);
+            self.shown = target::is_shown(file, &self.log, now).then_some(process);
         }
-        if self.shown.is_some() { Held::Verified } else { Held::Unverified }
+        if self.shown.is_some() { HoldProof::Verified } else { HoldProof::Unverified }
     }
 
     /// Sets the owner to [`Owner::Doubtful`] if a process may run the session although no file names it.
@@ -367,7 +368,7 @@ impl Session {
             }
             State::Busy | State::Idle { .. } | State::Ended => None,
         };
-        observed.reported_state = Some(ReportedState { state, since, by: BY.into(), asks });
+        observed.reported_state = Some(ReportedState { state, since, by: BY.into(), waiting_tool: asks });
     }
 
     /// How its user reaches it, if a supervisor runs it.
@@ -407,7 +408,7 @@ impl Session {
     }
 }
 
-impl SessionReader for Session {
+impl SessionReader for ClaudeReader {
     fn refresh(
         &mut self,
         reading: &Reading<'_>,
@@ -495,7 +496,7 @@ impl SessionReader for Session {
     }
 
     fn resume_line(&self) -> Option<String> {
-        resume::line(&self.id)
+        resume_line(&self.id)
     }
 
     fn process_ended(&mut self, observed: &mut Observed, pid: u32, at: Time) {
@@ -540,7 +541,7 @@ fn is_fresh(file: &PidFile, observed: &Observed) -> bool {
 /// Who runs a session now, determined from scratch.
 pub(crate) fn owner_now(home: &Path, root: &Path, id: &str, now: Time) -> Owner {
     let mut observed = Observed::default();
-    let mut session = Session::new(home, root, id, store::path(home, root, id));
+    let mut session = ClaudeReader::new(home, root, id, store::path(home, root, id));
     if session.read_files().is_err() {
         return Owner::Unknown { pid: Owner::UNNAMED };
     }

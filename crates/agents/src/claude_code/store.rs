@@ -1,5 +1,6 @@
 //! Where a home keeps its sessions: `projects/<the folder it works in>/<id>.jsonl`, and which there are.
 
+use super::head;
 use super::pid_file;
 use super::running::may_run;
 use super::strays;
@@ -102,6 +103,13 @@ fn last_written(logs: impl IntoIterator<Item = PathBuf>) -> Option<PathBuf> {
 /// What the folder with the logs of a folder's sessions is called.
 pub(super) fn project_of(folder: &str) -> String {
     folder.chars().map(|it| if it.is_ascii_alphanumeric() { it } else { '-' }).collect()
+}
+
+/// Whether a log is among those of the sessions that work in this folder.
+pub(super) fn is_of(log: &Path, folder: &Path) -> bool {
+    let project = log.parent().and_then(Path::file_name);
+    let is_project = || project.is_some_and(|project| project == &*project_of(&folder.to_string_lossy()));
+    is_project() || head::read(log).and_then(|head| head.cwd).is_some_and(|cwd| Path::new(&*cwd) == folder)
 }
 
 /// Where a session's log is, or would be.

@@ -6,7 +6,7 @@ use super::store::AGENTS;
 use crate::reading::Reading;
 use crate::tail::{ReadOutcome, Tail};
 use pilotlight_core::facts::{Facts, SubAgentLog};
-use pilotlight_core::reported_state::Asks;
+use pilotlight_core::verdict::reported_state::WaitingTool;
 use pilotlight_system::file_times::modified;
 use pilotlight_system::plain_file::{self, Links};
 use serde::Deserialize;
@@ -84,11 +84,11 @@ impl SubAgents {
     }
 
     /// The tool that the sub-agent has open that wrote last.
-    pub(super) fn asks(&self) -> Option<Asks> {
+    pub(super) fn asks(&self) -> Option<WaitingTool> {
         let works = self.followed.values().filter(|it| !it.is_done);
         let open = works.filter_map(|it| it.facts.turn.as_ref()?.tools.last());
         let tool = open.max_by_key(|tool| tool.at.awake)?;
-        Some(Asks { tool: tool.name.clone(), text: tool.command.clone() })
+        Some(WaitingTool { tool: tool.name.clone(), text: tool.command.clone() })
     }
 }
 

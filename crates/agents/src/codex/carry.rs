@@ -110,8 +110,8 @@ impl Channel for DaemonSocket {
         result
     }
 
-    async fn reply(&self, _site: &ActionContext, _reply: &Reply) -> Result<String, Failure> {
-        Err(Failure::refusal(Step::TakeOver, TAKES_NO_ANSWERS))
+    async fn reply(&self, _context: &ActionContext, _reply: &Reply) -> Result<String, Failure> {
+        Err(Failure::refusal(Step::Answer, TAKES_NO_ANSWERS))
     }
 
     async fn stop(&self, context: &ActionContext) -> Result<String, Failure> {
@@ -184,15 +184,16 @@ async fn stop_over(client: &mut Client, socket: &DaemonSocket, context: &ActionC
     context.may_send(Step::Abort).await?;
     let mut log_view = context.log_view.clone();
     let before = log_view.borrow_and_update().clone();
-    let (Some(thread), Some(turn), true) = (socket.threads.first(), &before.root, before.turn_open) else {
+    let (Some(thread), Some(turn), true) = (socket.threads.first(), &before.turn_id, before.turn_open) else {
         let why = "its own turn is over, or its beginning is not known; sub-agents are stopped in its terminal";
         return Err(Failure::refusal(Step::Abort, why));
     };
     context.step(Step::Abort, "tells it to stop");
     let params = json!({"threadId": thread, "turnId": turn});
     client.call(Step::Abort, "turn/interrupt", &params).await.map_err(Failure::unconfirmed)?;
-    let has_ended =
-        |log_view: &LogView| log_view.aborted != before.aborted || !log_view.turn_open || log_view.root != before.root;
+    let has_ended = |log_view: &LogView| {
+        log_view.aborted != before.aborted || !log_view.turn_open || log_view.turn_id != before.turn_id
+    };
     let ended = timeout(ANSWER_TIMEOUT, log_view.wait_for(|log_view| has_ended(log_view)));
     if !matches!(ended.await, Ok(Ok(_))) {
         let why = format!("the session was told to stop, and still works after {} s", ANSWER_TIMEOUT.as_secs());

@@ -110,7 +110,7 @@ impl Client {
 
     /// Answers what the daemon asked under this id.
     pub(super) async fn respond(&mut self, id: &Value, result: &Value) -> Result<(), Failure> {
-        self.send(Step::TakeOver, &json!({"id": id, "result": result})).await
+        self.send(Step::Answer, &json!({"id": id, "result": result})).await
     }
 
     /// Waits until something is heard that fits, and returns what `find` made of it. `None` if nothing was, until then.

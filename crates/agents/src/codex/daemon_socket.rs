@@ -80,7 +80,7 @@ impl Channel for DaemonSocket {
     }
 
     async fn reply(&self, _: &ActionContext, _: &Reply) -> Result<String, Failure> {
-        Err(Failure::refusal(Step::TakeOver, TAKES_NO_ANSWERS))
+        Err(Failure::refusal(Step::Answer, TAKES_NO_ANSWERS))
     }
 
     async fn stop(&self, _: &ActionContext) -> Result<String, Failure> {

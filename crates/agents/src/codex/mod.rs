@@ -4,7 +4,8 @@
 //! loaded, a lock `thread-writer-locks/<id>.lock`. Observed with Codex 0.169.0 and 0.171.0. Terminals are clients of one daemon,
 //! which runs the threads of all of them, unless they were started with `--no-daemon`; `codex exec` runs its own.
 //!
-//! - `profile` and `store`: its homes, and where they keep threads. `head`: the beginning of a log.
+//! - [`Codex`]: the adapter, with what is the same about all its homes, and how a thread is resumed. `store`: where they
+//!   keep threads. `head`: the beginning of a log.
 //! - `log_format`: a line of the log -> a neutral event; pure.
 //! - `lock`: who holds a thread's lock. `daemon`: the daemon, told apart from whatever has its pid by now.
 //! - `thread`: reads one thread, with its sub-agents (`sub_agents`), which have threads of their own, and with what it
@@ -26,10 +27,8 @@ mod fake;
 mod head;
 mod lock;
 pub mod log_format;
-pub(super) mod profile;
 #[cfg(unix)]
 mod request;
-pub(super) mod resume;
 pub(super) mod running;
 pub(super) mod store;
 mod sub_agents;
@@ -39,3 +38,5 @@ pub mod thread;
 mod watch;
 
 pub use adapter::Codex;
+#[cfg(test)]
+pub(super) use adapter::PROFILE;

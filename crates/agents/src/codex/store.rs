@@ -177,9 +177,9 @@ pub(crate) fn owner_now(root: &Path, id: &str, now: Time) -> Owner {
     let holder = root.parent().and_then(|home| Lock::of(home, id)).map(|lock| lock.holder());
     match holder {
         Some(Holder::Process(pid)) => match process::read(pid, now) {
-            process::Reading::Process { started, .. } => Owner::Alive { pid, started },
-            process::Reading::Hidden => Owner::Unknown { pid },
-            process::Reading::Absent => Owner::Gone { pid, at: None },
+            process::PidStatus::Process { started, .. } => Owner::Alive { pid, started },
+            process::PidStatus::Hidden => Owner::Unknown { pid },
+            process::PidStatus::Absent => Owner::Gone { pid, at: None },
         },
         Some(Holder::Hidden) => Owner::Unknown { pid: Owner::UNNAMED },
         Some(Holder::Nobody | Holder::Untold) | None => Owner::Never,

@@ -16,13 +16,13 @@ pub(super) const PROGRAM: &str = "codex";
 
 /// What shows that a process runs a thread: a lock in a home, which it holds.
 #[derive(Debug)]
-pub(super) struct Held {
+pub(super) struct HeldLock {
     pub(super) home: PathBuf,
     pub(super) id: Box<str>,
     pub(super) pid: u32,
 }
 
-impl Evidence for Held {
+impl Evidence for HeldLock {
     fn pid(&self) -> u32 {
         self.pid
     }

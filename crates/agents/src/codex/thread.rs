@@ -5,11 +5,11 @@ mod owner;
 #[cfg(target_os = "linux")]
 mod tests;
 
+use super::adapter::resume_line;
 use super::asking::Asking;
 use super::head::{Head, Opening};
 use super::lock::Lock;
 use super::log_format::LOG_FORMAT;
-use super::resume;
 use super::store;
 use super::sub_agents::SubAgents;
 use super::target::runs_codex;
@@ -242,7 +242,7 @@ impl SessionReader for Thread {
     }
 
     fn resume_line(&self) -> Option<String> {
-        resume::line(&self.id)
+        resume_line(&self.id)
     }
 
     fn pids(&self) -> Vec<u32> {

@@ -1,14 +1,14 @@
 //! Copilot as an [`Adapter`].
 
-use super::opened::{OpenScan, OpenScanner, noted};
-use super::profile::PROFILE;
+use super::identity::FINGERPRINT;
+use super::log_format;
+use super::opened::{LOGS, OPEN_SESSIONS, OpenScan, OpenScanner, log_pid, noted};
 use super::program::{VERSION_TIMEOUT_LONG, find_program};
 use super::prompt::{self, LastPrompt};
 use super::server::connection::Kept;
 use super::server::hosted::{host, is_of_our_server};
 use super::server::servers::endpoints;
-use super::store::{self, Folder, LOG, Root};
-use super::{log_format, resume};
+use super::store::{self, Folder, LOG, Root, SESSIONS, WORKSPACE, lock_pid};
 use crate::adapter::{Adapter, SessionScanner};
 use crate::channel::action_context::ActionContext;
 use crate::channel::failure::Failure;
@@ -23,14 +23,46 @@ use crate::reader::Reader;
 use crate::reading::LogPaths;
 use crate::tail::LogFormat;
 use async_trait::async_trait;
+use pilotlight_core::agent::Names;
 use pilotlight_core::owner::Owner;
+use pilotlight_core::text::is_uuid;
 use pilotlight_core::time::Time;
 use pilotlight_system::paths::user_home;
+use pilotlight_system::watcher::{Layout, Logs, WatchPlan};
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
+
+/// What is the same about all its homes.
+pub const PROFILE: Profile = Profile {
+    names: Names {
+        name: "copilot",
+        word: "Copilot",
+        mark: "Copilot",
+        no_owner: "its folder has no lock",
+        left_behind: "its lock was left behind",
+        contested: "a lock on it",
+    },
+    program: "copilot",
+    fingerprint: Some(FINGERPRINT),
+    installed: &[],
+    tried: "1.0.102",
+    gaps: None,
+    home: ".copilot",
+    home_variable: "COPILOT_HOME",
+    is_home: |home| home.join(SESSIONS).is_dir(),
+    sessions: SESSIONS,
+    watch_plan: WatchPlan {
+        layout: Layout::Folders {
+            is_session_file: |file| file == LOG || file == WORKSPACE || lock_pid(file).is_some(),
+        },
+        logs: Some(Logs { folder: LOGS, pid: log_pid, names_session: false }),
+        notes: Some(OPEN_SESSIONS),
+        locks: None,
+    },
+};
 
 /// GitHub Copilot.
 pub struct Copilot;
@@ -41,7 +73,7 @@ impl Adapter for Copilot {
         &PROFILE
     }
 
-    fn list(&self, home: &Home, _stamps: ListingCache) -> io::Result<Listing> {
+    fn list(&self, home: &Home, _cache: ListingCache) -> io::Result<Listing> {
         store::session_ids(home.root()).map(Listing::of)
     }
 
@@ -86,7 +118,7 @@ impl Adapter for Copilot {
     }
 
     fn resume(&self, program: &Path, id: &str) -> Result<Vec<OsString>, &'static str> {
-        resume::command(program, id).ok_or("its id does not have the form of Copilot's ids")
+        resume_command(program, id).ok_or("its id does not have the form of Copilot's ids")
     }
 
     fn last_prompt(&self, home: &Home, id: &str) -> io::Result<LastPrompt> {
@@ -160,5 +192,33 @@ impl SessionScanner for Scanner {
 
     fn forget_unseen(&mut self) {
         self.known.forget_unseen();
+    }
+}
+
+/// The command that resumes a session in a terminal. `None` if the id is not a UUID, as Copilot's are: nothing else may
+/// reach a command line.
+fn resume_command(program: &Path, id: &str) -> Option<Vec<OsString>> {
+    is_uuid(id).then(|| vec![program.into(), format!("--resume={id}").into()])
+}
+
+/// The same for the user to type.
+pub(super) fn resume_line(id: &str) -> Option<String> {
+    is_uuid(id).then(|| format!("copilot --resume={id}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ID: &str = "36535f61-5c7b-4f09-a70b-2f8aed970001";
+
+    #[test]
+    fn only_an_id_of_copilots_form_reaches_a_command_line() {
+        for id in ["", "36535f61", "--yolo", &format!("{ID} --yolo"), &format!("{ID}\n"), &format!("{ID};id"), "$(id)"]
+        {
+            assert_eq!(resume_command(Path::new("/bin/copilot"), id), None, "{id:?}");
+        }
+        let resumed = resume_command(Path::new("/bin/copilot"), ID).unwrap();
+        assert_eq!(resumed, ["/bin/copilot".into(), OsString::from(format!("--resume={ID}"))]);
     }
 }

@@ -1,27 +1,23 @@
 //! GitHub Copilot: its sessions on disk, the processes named by their locks, its servers, and the bridge into its
 //! terminals.
 //!
-//! - [`store`], [`workspace`], [`opened`], [`prompt`] and [`user_settings`] read its home, in its [`log_format`]; `home` names it, `profile` says what is the
-//!   same about all of them.
+//! - [`Copilot`] is the adapter, with what is the same about all homes ([`PROFILE`]), and how a session is resumed.
+//! - [`store`], [`workspace`], [`opened`], [`prompt`] and [`user_settings`] read a home, in its [`log_format`].
 //! - [`identity`] decides which processes are Copilot, [`owner`] which one owns a session; [`target`] signals an owner,
 //!   and [`running`] finds every Copilot on the machine.
-//! - [`program`] finds the Copilot CLI, `resume` is how it resumes a session, [`server`] talks to its servers, [`bridge`] reaches sessions in plain
-//!   terminals.
+//! - [`program`] finds the Copilot CLI, [`server`] talks to its servers, [`bridge`] reaches sessions in plain terminals.
 //!
 //! Copilot's files are only read: nothing is written into its folders, and nothing is locked. What is observed goes into a
 //! [`Session`](pilotlight_core::fleet::Session); the verdict is left to the core.
 
 mod adapter;
 pub mod bridge;
-pub(crate) mod home;
 pub mod identity;
 pub mod log_format;
 pub mod opened;
 pub mod owner;
-pub mod profile;
 pub mod program;
 pub mod prompt;
-pub(crate) mod resume;
 pub mod running;
 pub mod server;
 pub mod store;
@@ -29,7 +25,7 @@ pub mod target;
 pub mod user_settings;
 pub mod workspace;
 
-pub use adapter::Copilot;
+pub use adapter::{Copilot, PROFILE};
 
 use super::home::{Home, homes_of};
 use std::path::PathBuf;

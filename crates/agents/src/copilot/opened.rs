@@ -24,7 +24,7 @@ mod log;
 #[cfg(test)]
 mod tests;
 
-use super::profile::PROFILE;
+use super::PROFILE;
 use super::running::{Program, Search};
 use crate::openings::{Noted, OpenSession, OpenSessions, Opened};
 use crate::runners::shares;

@@ -27,9 +27,9 @@ use hold::Hold;
 
 use super::identity::{is_copilot, runs_copilot};
 use crate::reading::GRACE;
-use pilotlight_core::owner::{Held, Owner};
+use pilotlight_core::owner::{HoldProof, Owner};
 use pilotlight_core::time::{Span, Time};
-use pilotlight_system::process::{Reading, SLACK, arguments, read};
+use pilotlight_system::process::{PidStatus, SLACK, arguments, read};
 
 /// A lock file `inuse.<pid>.lock`, which claims a session for a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,7 +68,7 @@ pub struct Claim {
     /// The process: the result of [`owner_of`], or [`Owner::Unheld`].
     pub owner: Owner,
     /// The evidence that it holds the session.
-    pub held: Held,
+    pub held: HoldProof,
 }
 
 /// The lock's process: [`Owner::Alive`], [`Owner::Gone`] (without a time, as its end was not observed) or
@@ -103,7 +103,7 @@ pub(crate) fn claim(lock: Lock, folder: &Path, names: &[String], now: Time) -> C
 }
 
 /// The same for callers that check again when [`Lock::recheck_in`] says so: Copilot makes its lock, and holds the session
-/// a moment later. Until [`GRACE`] is over, the lock's process counts as the owner, [`Held::Pending`].
+/// a moment later. Until [`GRACE`] is over, the lock's process counts as the owner, [`HoldProof::Pending`].
 pub fn claim_so_far(lock: Lock, folder: &Path, names: &[String], now: Time) -> Claim {
     claim_where(lock, folder, names, now, lock.is_new(now))
 }
@@ -113,40 +113,45 @@ fn claim_where(lock: Lock, folder: &Path, names: &[String], now: Time, may_hold_
     let (pid, claim) = (lock.pid, |owner, held| Claim { owner, held });
     match owner {
         Owner::Alive { .. } => match hold::of(lock.pid, folder) {
-            Hold::Held => claim(owner, Held::Verified),
-            Hold::Home | Hold::Unknown => claim(owner, Held::Unverified),
+            Hold::Locked => claim(owner, HoldProof::Verified),
+            Hold::Home | Hold::Unknown => claim(owner, HoldProof::Unverified),
             // The config says that this is a Copilot, perhaps one that keeps other files open.
-            Hold::Nothing if !is_copilot(pid, &[]) => claim(owner, Held::Unverified),
-            Hold::Nothing | Hold::Elsewhere if may_hold_soon => claim(owner, Held::Pending),
-            Hold::Nothing | Hold::Elsewhere => claim(Owner::Unheld { pid }, Held::Unverified),
-            Hold::Hidden => claim(Owner::Unknown { pid }, Held::Unverified),
+            Hold::Nothing if !is_copilot(pid, &[]) => claim(owner, HoldProof::Unverified),
+            Hold::Nothing | Hold::Elsewhere if may_hold_soon => claim(owner, HoldProof::Pending),
+            Hold::Nothing | Hold::Elsewhere => claim(Owner::Unheld { pid }, HoldProof::Unverified),
+            Hold::Hidden => claim(Owner::Unknown { pid }, HoldProof::Unverified),
         },
         // Whatever its program is called (a wrapper's, the dynamic loader), and whenever it started by a clock that was set:
         // nobody but the session's owner has that file open and locked under this id.
-        Owner::Gone { .. } if hold::of(pid, folder) == Hold::Held => match read(pid, now) {
-            Reading::Process { started, .. } => claim(Owner::Alive { pid, started }, Held::Verified),
-            Reading::Absent | Reading::Hidden => claim(Owner::Unknown { pid }, Held::Unverified),
+        Owner::Gone { .. } if hold::of(pid, folder) == Hold::Locked => match read(pid, now) {
+            PidStatus::Process { started, .. } => claim(Owner::Alive { pid, started }, HoldProof::Verified),
+            PidStatus::Absent | PidStatus::Hidden => claim(Owner::Unknown { pid }, HoldProof::Unverified),
         },
         // Somebody holds it whose process is not seen by this id: of a container, and perhaps of another user.
-        Owner::Gone { .. } if hold::is_locked(pid, folder) => claim(Owner::Unknown { pid }, Held::Unverified),
+        Owner::Gone { .. } if hold::is_locked(pid, folder) => claim(Owner::Unknown { pid }, HoldProof::Unverified),
         // The id is another's here, of whom nothing is shown: a container's Copilot often has one of the first ids.
         Owner::Unknown { .. } if !may_hold_soon && hold::is_left(pid, folder) => {
-            claim(Owner::Gone { pid, at: None }, Held::Unverified)
+            claim(Owner::Gone { pid, at: None }, HoldProof::Unverified)
         }
-        owner => claim(owner, Held::Unverified),
+        owner => claim(owner, HoldProof::Unverified),
     }
 }
 
 /// The rules: what a reading says about the lock's process. `arguments` is called only for a node: its command line,
 /// followed by the real paths of its scripts; `None` if that cannot be read.
-fn decide(lock: Lock, reading: Reading, names: &[String], arguments: impl FnOnce() -> Option<Vec<OsString>>) -> Owner {
+fn decide(
+    lock: Lock,
+    reading: PidStatus,
+    names: &[String],
+    arguments: impl FnOnce() -> Option<Vec<OsString>>,
+) -> Owner {
     let pid = lock.pid;
     let gone = Owner::Gone { pid, at: None };
     let unknown = Owner::Unknown { pid };
     let (started, executable) = match reading {
-        Reading::Absent => return gone,
-        Reading::Hidden => return unknown,
-        Reading::Process { started, executable } => (started, executable),
+        PidStatus::Absent => return gone,
+        PidStatus::Hidden => return unknown,
+        PidStatus::Process { started, executable } => (started, executable),
     };
     // Whatever it runs, it did not make this lock.
     if started.is_some_and(|started| started > lock.made + SLACK) {

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use super::identity::is_copilot;
 use super::owner::{Claim, Lock, claim};
 use crate::evidence::{self, Evidence};
-use pilotlight_core::owner::{Held, Owner, UNHELD};
+use pilotlight_core::owner::{HoldProof, Owner, UNHELD};
 use pilotlight_core::time::Time;
 use pilotlight_system::process::{Expected, Force, Handle, is_of_our_user};
 
@@ -61,9 +61,9 @@ impl Target {
             return Err(format!("process {pid} is another user's. Nothing was signalled; ask that user to end it"));
         }
         match claim {
-            Claim { owner: Owner::Alive { .. }, held: Held::Verified } => {}
-            Claim { owner: Owner::Alive { .. }, held: Held::Unverified } if confirmed => {}
-            Claim { owner: Owner::Alive { .. }, held: Held::Unverified | Held::Pending } => {
+            Claim { owner: Owner::Alive { .. }, held: HoldProof::Verified } => {}
+            Claim { owner: Owner::Alive { .. }, held: HoldProof::Unverified } if confirmed => {}
+            Claim { owner: Owner::Alive { .. }, held: HoldProof::Unverified | HoldProof::Pending } => {
                 return Err(format!(
                     "nothing but its lock says that process {pid} runs this session, and so only `pilotlight stop` ends it. \
                      Nothing was signalled"

@@ -24,7 +24,7 @@ impl Adapter for Reported {
         &PROFILE
     }
 
-    fn list(&self, home: &Home, _stamps: ListingCache) -> io::Result<Listing> {
+    fn list(&self, home: &Home, _cache: ListingCache) -> io::Result<Listing> {
         places::list(home.root()).map(Listing::of)
     }
 

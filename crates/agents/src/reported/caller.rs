@@ -7,7 +7,7 @@
 
 use super::record::Process;
 use pilotlight_core::time::{Span, Time};
-use pilotlight_system::process::{Reading, ancestors, arguments, executable, read};
+use pilotlight_system::process::{PidStatus, ancestors, arguments, executable, read};
 use std::ffi::OsString;
 
 /// Shells.
@@ -68,7 +68,7 @@ pub fn caller(now: Time) -> Option<Process> {
 impl Ancestor {
     /// `None` if it cannot be read.
     fn read(pid: u32, now: Time) -> Option<Self> {
-        let Reading::Process { started, .. } = read(pid, now) else { return None };
+        let PidStatus::Process { started, .. } = read(pid, now) else { return None };
         let arguments = arguments(pid).unwrap_or_default();
         let file = executable(pid)?;
         let name = |path: &std::path::Path| path.file_stem().unwrap_or_default().to_string_lossy().to_ascii_lowercase();

@@ -4,10 +4,10 @@ use super::record::{Process, Record};
 use crate::reader::SessionReader;
 use crate::reading::{ReadStatus, Reading};
 use pilotlight_core::agent::Agent;
-use pilotlight_core::hook_report;
-use pilotlight_core::owner::{Held, Owner};
+use pilotlight_core::owner::{HoldProof, Owner};
 use pilotlight_core::session::{About, Allows, Observed};
 use pilotlight_core::time::{Moment, Time};
+use pilotlight_core::verdict::hook_report::HookReport;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -56,12 +56,12 @@ impl SessionReader for ReportReader {
         let owner = record.process.map(|process| Owner::Alive { pid: process.pid, started: None });
         observed.owner = owner.unwrap_or_default();
         observed.agent = Agent::reported(&record.agent).unwrap_or_default();
-        observed.held = Held::Unverified;
+        observed.held = HoldProof::Unverified;
         observed.touched = given;
         observed.allows = Allows::Nothing { why: READ_ONLY.into() };
         observed.about = About { name: record.title, cwd: record.cwd, ..About::default() };
         observed.hook_report =
-            Some(hook_report::HookReport { said, since, reason: record.reason, at, has_worked: record.has_worked });
+            Some(HookReport { said, since, reason: record.reason, at, has_worked: record.has_worked });
         Ok(ReadStatus::Complete)
     }
 

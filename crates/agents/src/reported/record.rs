@@ -1,9 +1,9 @@
 //! What a report says, as its file has it. Any process of the user may write one, so whatever is read is bounded, and made
 //! safe to show.
 
-use pilotlight_core::hook_report::HookActivity;
 use pilotlight_core::text::{COMMAND_MAX, NAME_MAX, legible};
 use pilotlight_core::time::{Span, Time};
+use pilotlight_core::verdict::hook_report::HookActivity;
 use pilotlight_system::plain_file::{self, Links};
 use pilotlight_system::process::{birth_of, is_gone};
 use serde::{Deserialize, Serialize};

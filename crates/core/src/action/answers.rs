@@ -1,7 +1,6 @@
 //! A session's permission requests and questions, and whether they can be answered from here.
 
-use super::bridge::may_answer;
-use super::reach::{bridge_of, is_at_server, questions, reachable, remedy};
+use super::reach::{bridge_of, is_at_server, may_answer, questions, reachable, remedy};
 use super::spec::Action;
 use crate::owner::Owner;
 use crate::session::{Kind, ServerState, Session};

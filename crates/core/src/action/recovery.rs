@@ -6,11 +6,11 @@
 use super::reach::{has_open_tool, is_bridged, reachable};
 use crate::attempts::ATTEMPTS;
 use crate::owner::Owner;
-use crate::reported_state::State;
 use crate::session::{Kind, Session};
 use crate::text::is_uuid;
 use crate::turn::{Closed, DENIED};
 use crate::verdict::Status;
+use crate::verdict::reported_state::State;
 use crate::words::offer::{Does, Sends, Way};
 use crate::words::refusal::{Instead, Refusal};
 
@@ -174,9 +174,9 @@ pub(super) fn resume(session: &Session, status: Status) -> Result<Does, Refusal>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reported_state::ReportedState;
     use crate::session::Observed;
     use crate::time::Moment;
+    use crate::verdict::reported_state::ReportedState;
 
     fn refusal(observed: Observed, status: Status) -> Option<Refusal> {
         let id = "36535f61-5c7b-4f09-a70b-2f8aed970001".into();
@@ -186,8 +186,12 @@ mod tests {
     /// Case 349: of a run that ended with denials nobody is known, and its end is stated.
     #[test]
     fn case_349_a_session_whose_end_is_stated_is_resumed_and_one_that_a_service_runs_is_joined() {
-        let ended =
-            ReportedState { state: State::Ended, since: Moment::default(), by: "its process".into(), asks: None };
+        let ended = ReportedState {
+            state: State::Ended,
+            since: Moment::default(),
+            by: "its process".into(),
+            waiting_tool: None,
+        };
         let reported_state = Observed { reported_state: Some(ended), ..Observed::default() };
         assert_eq!(refusal(reported_state, Status::Failed), None);
         assert_eq!(refusal(Observed::default(), Status::Failed), Some(Refusal::OwnerUnknown));

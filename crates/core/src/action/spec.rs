@@ -6,7 +6,7 @@
 
 use crate::form::FormAnswer;
 use ActionFlag::{
-    AsksServer, Counted, EndsOwner, ForTurn, LeavesMarks, OnlyShows, OpensWindow, OverBridge, Recovery, TakesTurns,
+    AsksServer, Counted, EndsOwner, ForTurn, LeavesMarks, OnlyShows, OpensWindow, OverBridge, Queued, Recovery,
 };
 use serde::{Deserialize, Serialize};
 
@@ -46,13 +46,13 @@ macro_rules! actions {
 actions! {
     /// Allow the requested permission, once.
     Approve: "approve", "Approve once", None, "approved", People,
-        None, [AsksServer, OverBridge, TakesTurns];
+        None, [AsksServer, OverBridge, Queued];
     /// Refuse the requested permission.
     Deny: "deny", "Deny", None, "denied", People,
-        None, [AsksServer, OverBridge, LeavesMarks, TakesTurns];
+        None, [AsksServer, OverBridge, LeavesMarks, Queued];
     /// Answer the question it asks its user.
     Answer: "answer", "Answer…", None, "answered", People,
-        None, [OverBridge, TakesTurns];
+        None, [OverBridge, Queued];
     /// Bring it back under control, and have it continue its work.
     Continue: "continue", "Reconnect and continue", None, "continues its work", People,
         Some(Operation::Continue), [ForTurn, AsksServer, OverBridge, Recovery, Counted, LeavesMarks];
@@ -215,7 +215,7 @@ pub enum ActionFlag {
     /// It shows something and changes nothing, so it is possible while something else is being done with the session.
     OnlyShows,
     /// It answers one of several things, each by its id: several of these wait for each other.
-    TakesTurns,
+    Queued,
     /// It opens a window, so that its success shows without a report.
     OpensWindow,
 }

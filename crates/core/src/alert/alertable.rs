@@ -39,7 +39,7 @@ pub struct Request<'a> {
     /// Its user can let Pilotlight answer the next ones in that terminal.
     pub can_be_let: bool,
     /// A command that may not be a person's wants to approve it.
-    pub wanted: bool,
+    pub approval_requested: bool,
 }
 
 /// An open question that can be answered from here.

@@ -56,7 +56,7 @@ pub(super) enum Mark {
     /// The permission request.
     Request(u64),
     /// The permission request, since a command wants to approve it: the user is asked anew.
-    Wanted(u64),
+    ApprovalRequested(u64),
 }
 
 /// How far notifying about an episode has got. Times are on the awake clock.
@@ -198,7 +198,7 @@ fn cause(session: &Alertable<'_>, on: &Settings) -> Option<(Cause, Mark)> {
     };
     let mark = match cause {
         Cause::NeedsPermission => match session.request {
-            Some(request) if request.wanted => Mark::Wanted(request.id),
+            Some(request) if request.approval_requested => Mark::ApprovalRequested(request.id),
             Some(request) => Mark::Request(request.id),
             None => Mark::At(row.since),
         },

@@ -14,8 +14,7 @@ use super::popup::Change;
 use super::quiet::Quiet;
 use super::rules::Alerts;
 use super::settings::{Detail, Kinds, Settings};
-use crate::fleet::{Label, Row, short_id};
-use crate::request_view::RequestView;
+use crate::fleet::{Label, RequestView, Row, short_id};
 use crate::session::Key;
 use crate::time::Time;
 use crate::verdict::Status;
@@ -58,7 +57,7 @@ impl Trigger {
 
 /// A status that a session has had for a while.
 #[derive(Clone, Copy, Debug)]
-struct Held {
+struct LastingStatus {
     status: Status,
     /// By the awake clock.
     since: Time,
@@ -75,7 +74,7 @@ struct Held {
 pub struct Triggers {
     alerts: Alerts,
     wanted: Vec<Trigger>,
-    held: BTreeMap<Key, Held>,
+    lasting: BTreeMap<Key, LastingStatus>,
     has_begun: bool,
     wake_at: Option<Time>,
 }
@@ -110,15 +109,15 @@ impl Triggers {
             self.alerts.closed(popup.id, true);
             for key in popup.about.keys() {
                 let Some(session) = sessions.iter().find(|session| session.key == key) else { continue };
-                if let Some(held) = self.held.get_mut(key) {
-                    held.is_alarmed = true;
+                if let Some(lasting) = self.lasting.get_mut(key) {
+                    lasting.is_alarmed = true;
                 }
                 due.push((key.clone(), Cause::of_row(session.row).map_or(Trigger::Done, Trigger::of)));
             }
         }
         self.has_begun = true;
-        let unsettled = self.held.values().filter(|held| !held.is_settled);
-        let settles = unsettled.map(|held| self.alerts.calm_at(held.since));
+        let unsettled = self.lasting.values().filter(|lasting| !lasting.is_settled);
+        let settles = unsettled.map(|lasting| self.alerts.calm_at(lasting.since));
         self.wake_at = settles.chain(self.alerts.wake_at()).min();
         due
     }
@@ -146,18 +145,20 @@ impl Triggers {
     /// Follows the status of each session, and returns those to be told that are no cause.
     fn tell_statuses(&mut self, sessions: &[Alertable<'_>], now: &Now) -> Vec<(Key, Trigger)> {
         let mut due = Vec::new();
-        let mut held_before = std::mem::take(&mut self.held);
+        let mut held_before = std::mem::take(&mut self.lasting);
         for Alertable { key, row, .. } in sessions {
-            let mut held = match held_before.remove(key) {
-                Some(held) if held.status == row.status => held,
-                Some(held) => Held { status: row.status, since: now.at.awake, is_settled: false, ..held },
+            let mut lasting = match held_before.remove(key) {
+                Some(lasting) if lasting.status == row.status => lasting,
+                Some(lasting) => {
+                    LastingStatus { status: row.status, since: now.at.awake, is_settled: false, ..lasting }
+                }
                 None => self.first_held(row, now),
             };
-            if !held.is_settled && self.alerts.calm_at(held.since) <= now.at.awake {
-                let is_other = held.before.replace(row.status) != Some(row.status);
-                held.is_settled = true;
+            if !lasting.is_settled && self.alerts.calm_at(lasting.since) <= now.at.awake {
+                let is_other = lasting.before.replace(row.status) != Some(row.status);
+                lasting.is_settled = true;
                 if Cause::of_row(row).is_none() {
-                    let was_alarmed = std::mem::take(&mut held.is_alarmed);
+                    let was_alarmed = std::mem::take(&mut lasting.is_alarmed);
                     let trigger = Trigger::Status(row.status);
                     let is_due = is_other && (was_alarmed || !self.alerts.silences(row, now));
                     if is_due && self.wanted.contains(&trigger) {
@@ -165,16 +166,16 @@ impl Triggers {
                     }
                 }
             }
-            self.held.insert((*key).clone(), held);
+            self.lasting.insert((*key).clone(), lasting);
         }
         due
     }
 
     /// The status of a session that was not listed before. One that has been so for long is not news.
-    fn first_held(&self, row: &Row, now: &Now) -> Held {
+    fn first_held(&self, row: &Row, now: &Now) -> LastingStatus {
         let is_settled = !self.has_begun || is_old_news(row, now);
         let before = is_settled.then_some(row.status);
-        Held { status: row.status, since: now.at.awake, is_settled, before, is_alarmed: false }
+        LastingStatus { status: row.status, since: now.at.awake, is_settled, before, is_alarmed: false }
     }
 }
 

@@ -206,7 +206,7 @@ fn activity(session: &Alertable<'_>, cause: Cause, again: bool) -> String {
         Cause::NeedsPermission => {
             let what = session.request.and_then(|request| request_verb(request.kind)).unwrap_or("a permission");
             match session.request {
-                Some(request) if request.wanted => {
+                Some(request) if request.approval_requested => {
                     format!("{still}wants {what}, and a program asks to approve it: approve here?")
                 }
                 Some(request) if request.probable => format!("{still}probably wants {what}"),
@@ -281,7 +281,7 @@ mod tests {
 
     #[test]
     fn a_request_is_worded_by_what_is_known_of_it() {
-        let words = |wanted: bool, probable: bool| {
+        let words = |approval_requested: bool, probable: bool| {
             let key = Key::new(HomeId::default(), "a");
             let row = Session::default().row(Moment::default(), &Limits::default()).0;
             let request = Some(Request {
@@ -291,7 +291,7 @@ mod tests {
                 probable,
                 answerable: true,
                 can_be_let: false,
-                wanted,
+                approval_requested,
             });
             let alertable = Alertable { request, ..unasking(&key, &row) };
             activity(&alertable, Cause::NeedsPermission, true)
@@ -343,7 +343,7 @@ mod tests {
                 probable: false,
                 answerable,
                 can_be_let,
-                wanted: false,
+                approval_requested: false,
             };
             asks(&Alertable { request: Some(request), ..unasking(&key, &row) }, None).unwrap()
         };

@@ -23,13 +23,13 @@ const RECENT: usize = 32;
 /// The latest events, by the hashes of their ids.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Chain {
-    links: VecDeque<Link>,
+    links: VecDeque<ChainedEvent>,
     /// The last events before the last resume. Only another process than the one that resumed continues from them.
     before: Vec<u64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-struct Link {
+struct ChainedEvent {
     id: u64,
     parent: u64,
 }
@@ -46,7 +46,7 @@ impl Chain {
         if event.id.is_empty() || event.body == Body::Record {
             return false;
         }
-        let link = Link { id: hash(event.id), parent: hash(event.parent) };
+        let link = ChainedEvent { id: hash(event.id), parent: hash(event.parent) };
         let resumes = matches!(&event.body, Body::Resume { info, .. } if !info.joins);
         let is_parent = self.links.iter().any(|other| other.parent == link.parent);
         let forks = if resumes {

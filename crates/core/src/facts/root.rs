@@ -8,7 +8,7 @@ use crate::question::Question;
 use crate::scan::Text;
 use crate::text::{COMMAND_MAX, NAME_MAX, plain};
 use crate::time::Moment;
-use crate::turn::{Call, Closed, Denials, Ending, Fault, LastMessage, OpenTool, Phase};
+use crate::turn::{Call, Closed, Denials, Ending, Fault, LastMessage, OpenTool, TurnPhase};
 
 impl Facts {
     /// Folds an event of the session itself.
@@ -26,7 +26,7 @@ impl Facts {
             Body::Prompt { continuation, autopilot, .. } => self.fold_prompt(continuation, autopilot, id, at),
             Body::RoundStart => {
                 let turn = self.open(at, false, id);
-                turn.phase = Phase::Running;
+                turn.phase = TurnPhase::Running;
                 turn.last_message = LastMessage::Nothing;
             }
             Body::Message { requests_tools, asks, model } => {
@@ -139,10 +139,10 @@ impl Facts {
         }
         self.compaction = None;
         self.autopilot = autopilot.unwrap_or(self.autopilot);
-        let root = self.root.take();
+        let turn_id = self.turn_id.take();
         self.open(at, true, id);
         if continuation {
-            self.root = root;
+            self.turn_id = turn_id;
         }
     }
 
@@ -150,7 +150,7 @@ impl Facts {
     const fn fold_message(&mut self, requests_tools: bool, asks: bool, at: Moment) {
         if let Some(turn) = &mut self.turn {
             turn.last_message = if requests_tools { LastMessage::Request } else { LastMessage::Answer { asks } };
-            turn.phase = if requests_tools { Phase::Running } else { Phase::Answered(at) };
+            turn.phase = if requests_tools { TurnPhase::Running } else { TurnPhase::Answered(at) };
         }
     }
 
@@ -187,7 +187,7 @@ impl Facts {
         }
         let turn = self.open(at, false, id);
         if turn.tools.len() < OPEN_MAX && !turn.tools.iter().any(|tool| tool.call == call) {
-            turn.phase = Phase::Running;
+            turn.phase = TurnPhase::Running;
             turn.used += 1;
             turn.tools.push(OpenTool {
                 call,
@@ -284,15 +284,15 @@ impl Facts {
         match turn.last_message {
             // An earlier round requested the open work: another round will follow its result.
             LastMessage::Nothing | LastMessage::Request if has_open_work && !turn.task_complete => {
-                turn.phase = Phase::Running;
+                turn.phase = TurnPhase::Running;
             }
-            _ if has_open_work => turn.phase = Phase::Held,
+            _ if has_open_work => turn.phase = TurnPhase::AwaitsOpenWork,
             _ if turn.task_complete => self.close(Ending::Completed, at, false),
-            LastMessage::Answer { .. } if autopilot => turn.phase = Phase::MayContinue(at),
+            LastMessage::Answer { .. } if autopilot => turn.phase = TurnPhase::MayContinue(at),
             LastMessage::Answer { asks } => self.close(Ending::Completed, at, asks),
             // Between rounds: the next one is logged within milliseconds, before the model is called.
-            LastMessage::Request => turn.phase = Phase::Running,
-            LastMessage::Nothing => turn.phase = Phase::Unanswered(at),
+            LastMessage::Request => turn.phase = TurnPhase::Running,
+            LastMessage::Nothing => turn.phase = TurnPhase::Unanswered(at),
         }
     }
 

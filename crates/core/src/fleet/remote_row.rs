@@ -1,11 +1,10 @@
 //! The row of a session on another machine.
 
 use super::label::{FOLDER_WIDTH, Label};
-use super::row::{OwnerView, Row};
+use super::row::{OwnerView, RequestView, Row};
 use crate::action::{Action, offer};
-use crate::request_view::RequestView;
+use crate::remote::Remote;
 use crate::session::Session;
-use crate::session::remote::Remote;
 use crate::short_reason::ShortReason;
 use crate::text::fit;
 use crate::time::Moment;

@@ -4,14 +4,15 @@ use super::label::Label;
 use crate::action::reach::bridge_of;
 use crate::action::{Action, offer};
 use crate::agent::Agent;
+use crate::confusable::find_confusable;
 use crate::limits::Limits;
 use crate::owner::Owner;
 use crate::question::Question;
-use crate::request_view::RequestView;
 use crate::session::{Bridge, Kind, Observed, ServerState, Session};
 use crate::short_reason::{ShortReason, TurnView, last_seen, lull, next_lull};
 use crate::text::{COMMAND_MAX, plain};
 use crate::time::{Moment, Span, Time};
+use crate::turn::Request;
 use crate::verdict::hook_report::judge_hooked;
 use crate::verdict::{Observations, Status, Verdict, age_step, judge, last_activity};
 pub use crate::words::reason::Background;
@@ -69,6 +70,34 @@ pub struct Row {
     pub is_seen: bool,
 }
 
+/// A permission request, in JSON. Its texts are unaltered: JSON escapes what a terminal must not print.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RequestView {
+    /// The id to answer it by.
+    pub id: Box<str>,
+    /// The kind of permission: `shell`, `read`, `write`...
+    pub kind: Box<str>,
+    /// All that it asks for, if one text says that: a command, a path with what needs it, an address.
+    pub text: Option<Box<str>>,
+    /// The paths that it asks to reach, to read or to write.
+    pub paths: Vec<Box<str>>,
+    /// Whether `text` says all, and cannot be mistaken for another text.
+    pub reads_plain: bool,
+}
+
+impl RequestView {
+    /// The view of a request.
+    pub(super) fn of(request: &Request) -> Self {
+        Self {
+            id: request.request.clone(),
+            kind: request.kind.clone(),
+            text: request.asks.clone(),
+            paths: request.paths.clone(),
+            reads_plain: request.asks.as_deref().is_some_and(|asks| find_confusable(asks).is_none()),
+        }
+    }
+}
+
 /// An owner as it is shown.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct OwnerView {
@@ -91,8 +120,8 @@ impl Session {
         }
         let mut verdict = self.judge(now, limits);
         verdict.because.notes.extend(self.notes());
-        if self.is_wanted() {
-            verdict.short_reason = ShortReason::of(Note::Wanted);
+        if self.is_approval_requested() {
+            verdict.short_reason = ShortReason::of(Note::ApprovalRequested);
         }
         let (name, label) = self.names();
         let row = Row {
@@ -189,7 +218,7 @@ impl Session {
             (self.observed.contested, Note::Contested { agent: self.observed.agent.clone() }),
             (matches!(self.observed.owner, Owner::Unheld { .. }), Note::Unheld),
             (self.observed.is_untold, Note::Untold { agent: self.observed.agent.clone() }),
-            (self.is_wanted(), Note::Wanted),
+            (self.is_approval_requested(), Note::ApprovalRequested),
             (self.approves_all(), Note::ApprovesAll),
             (approved, Note::Approved),
             (self.observed.is_stopped && self.may_be_open(), Note::Stopped),

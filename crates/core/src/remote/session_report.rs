@@ -1,6 +1,6 @@
 //! What a host says of one of its sessions: all of it, in one line of JSON.
 
-use super::clocks::Clocks;
+use super::Clocks;
 use crate::action::{Action, has_open_tool, is_bridged, may_end_without_asking, offer, questions};
 use crate::fleet::{Label, Row, Session};
 use crate::form::Form;
@@ -40,7 +40,8 @@ pub struct SessionReport {
     pub(super) agent: Box<str>,
     pub(super) short_reason: ShortReasonReport,
     /// The event that opened its last turn.
-    pub(super) root: Option<Box<str>>,
+    #[serde(rename = "root")]
+    pub(super) turn_id: Option<Box<str>>,
     /// The requests that can be answered, the oldest first.
     pub(super) requests: Vec<RequestReport>,
     pub(super) question: Option<QuestionReport>,
@@ -56,7 +57,8 @@ pub struct SessionReport {
     pub(super) opened: Option<Time>,
     pub(super) completed: Option<Time>,
     /// The request that a command wanted to approve.
-    pub(super) wanted: Option<Box<str>>,
+    #[serde(rename = "wanted")]
+    pub(super) approval_requested: Option<Box<str>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -162,7 +164,7 @@ impl SessionReport {
             turn: row.turn.map(|turn| TurnReport { since: turn.since, tools: turn.tools, older: turn.older }),
             agent: row.agent.name().into(),
             short_reason: ShortReasonReport::of(&row.short_reason, now),
-            root: facts.root.clone(),
+            turn_id: facts.turn_id.clone(),
             requests: requests
                 .take(REQUESTS_MAX)
                 .map(|request| RequestReport {
@@ -187,7 +189,7 @@ impl SessionReport {
             not_ended_unasked: may_end_without_asking(session).err().map(|why| why.to_string().into()),
             opened: session.observed.about.created,
             completed: closed.map(|closed| closed.at.wall),
-            wanted: session.control.wanted.clone().filter(|_| session.is_wanted()),
+            approval_requested: session.control.approval_requested.clone().filter(|_| session.is_approval_requested()),
         }
     }
 }

@@ -4,8 +4,8 @@ use crate::action::offer;
 use crate::fleet::Row;
 use crate::limits::Limits;
 use crate::owner::Owner;
+use crate::remote::Unreached;
 use crate::session::ServerState;
-use crate::session::remote::Unreached;
 use crate::turn::{Closed, Ending, OpenTool, Turn};
 use crate::words::offer::Does;
 use crate::words::refusal::Refusal;
@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 
 const NOW: Moment = Moment { wall: Time(1_700_000_000_000), awake: Time(50_000) };
 
-fn host(has_terminal: bool) -> Host {
-    Host { name: "devbox".into(), has_terminal }
+fn host(has_terminal: bool) -> RemoteHost {
+    RemoteHost { name: "devbox".into(), has_terminal }
 }
 
 fn session() -> Session {
@@ -132,7 +132,7 @@ fn case_407_whatever_a_host_says_is_bounded_and_safe_to_show() {
         assert!(text.len() < 4 * REASON_MAX && !text.chars().any(|c| c.is_control() || c == '\u{202e}'), "{text:?}");
     }
     assert_eq!((&row.cwd, &row.branch, &row.owner), (&None, &None, &None));
-    assert_eq!((session.observed.facts.root, session.control.wanted), (None, None));
+    assert_eq!((session.observed.facts.turn_id, session.control.approval_requested), (None, None));
     let requests = &session.observed.facts.requests;
     assert_eq!(requests.len(), session_report::REQUESTS_MAX);
     assert!(requests.iter().all(|request| request.asks.is_none() && request.paths.is_empty()));
@@ -179,7 +179,10 @@ fn case_407_what_is_told_arrives_up_to_its_limits() {
     assert_eq!((&*session.id, observed.agent.to_string()), (&*id, "Robot".to_owned()));
     assert_eq!((about.cwd.as_deref(), about.branch.as_deref()), (Some(&*path), Some(&*path)));
     assert_eq!(about.created, Some(NOW.wall - Span::hours(2)));
-    assert_eq!((observed.facts.root.as_deref(), session.control.wanted.as_deref()), (Some(&*id), Some(&*id)));
+    assert_eq!(
+        (observed.facts.turn_id.as_deref(), session.control.approval_requested.as_deref()),
+        (Some(&*id), Some(&*id))
+    );
     assert_eq!(session.liveness.questions[0].question.text.as_ref(), "Which?");
     let [request] = &observed.facts.requests[..] else { panic!("{:?}", observed.facts.requests) };
     assert_eq!((&*request.request, &*request.kind), (&*id, &*id));

@@ -1,7 +1,7 @@
 //! Our own relation to a session: how we reach it, and what we did or are doing with it.
 
 use crate::action::spec::Action;
-use crate::attempts::{Attempts, Marks};
+use crate::attempts::{Attempts, RecoveryMarks};
 use crate::time::Time;
 use serde::{Deserialize, Serialize};
 
@@ -52,11 +52,12 @@ pub struct Control {
     /// When a Pilotlight process resumed it (wall clock), until its new owner shows up.
     pub resumed: Option<Time>,
     /// Set when it is to continue as soon as the denied turn is over: the marks at the time of that order.
-    pub pending_continue: Option<Marks>,
+    pub pending_continue: Option<RecoveryMarks>,
     /// When the last action ended, and its outcome.
     pub outcome: Option<(Time, Box<str>)>,
     /// The request that a command wanted to approve, if a person cannot be told to have given that command.
-    pub wanted: Option<Box<str>>,
+    #[serde(rename = "wanted")]
+    pub approval_requested: Option<Box<str>>,
     /// Whether its bridge reports that everything is approved without asking. `None`: it has not told.
     pub approves_all: Option<bool>,
     /// When a command last had a request approved (wall clock), and not a click.

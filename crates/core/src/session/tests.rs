@@ -1,11 +1,11 @@
 use super::*;
 use crate::form::Form;
-use crate::hook_report::HookActivity;
 use crate::owner::Doubt;
 use crate::question::Question;
-use crate::reported_state::{State, Wait};
 use crate::time::Moment;
 use crate::turn::{Request, SubAgent, Turn};
+use crate::verdict::hook_report::HookActivity;
+use crate::verdict::reported_state::{State, Wait};
 use crate::verdict::{Asking, Sample, StreamProbe};
 
 const AT: Moment = Moment::of(Time(1_763_700_000_000));
@@ -117,9 +117,9 @@ fn only_the_oldest_request_that_can_be_answered_is_wanted() {
     let wanted = |id: Option<&str>| {
         let requests = vec![request("a", "extension-permission-access"), request("b", "shell"), request("c", "shell")];
         let session = with(|session| {
-            (session.observed.facts.requests, session.control.wanted) = (requests, id.map(Into::into));
+            (session.observed.facts.requests, session.control.approval_requested) = (requests, id.map(Into::into));
         });
-        session.is_wanted()
+        session.is_approval_requested()
     };
     assert_eq!([None, Some("a"), Some("b"), Some("c")].map(wanted), [false, false, true, false]);
 }
@@ -140,13 +140,13 @@ fn case_730_a_session_is_the_same_to_whoever_is_told_of_it() {
     let question = Question { id: Some("r".into()), text: "Which?".into(), choices: vec!["red".into(), "blue".into()] };
     let asking = |form| Asking { question: question.clone(), since: AT.wall, form };
     let reported_state =
-        ReportedState { state: State::Waiting(Wait::Dialog), since: AT, by: "its pid file".into(), asks: None };
+        ReportedState { state: State::Waiting(Wait::Dialog), since: AT, by: "its pid file".into(), waiting_tool: None };
     let probe_result = ProbeResult::Receiving { bytes: Some(2280), within: Span::seconds(10) };
     let no_answer = NoAnswer { file_system: "NFS".into(), since: AT, is_behind: true };
     let changes: [fn(&mut Session); 12] = [
         |it| it.observed.owner = Owner::Alive { pid: 7, started: Some(AT.wall) },
         |it| it.observed.owner = Owner::Doubtful { pid: 7, why: Doubt::Growing },
-        |it| it.observed.held = Held::Verified,
+        |it| it.observed.held = HoldProof::Verified,
         |it| it.observed.allows = Allows::Process,
         |it| it.observed.allows = Allows::Only { actions: [Action::End].as_slice().into(), why: "it is old".into() },
         |it| it.observed.about.kind = Kind::Terminal,

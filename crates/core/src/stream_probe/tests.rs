@@ -6,7 +6,7 @@ const NOW: Time = Time(1_700_000_000_000);
 fn connection(asked: i64) -> Connection {
     Connection {
         id: 1,
-        phase: Phase::Open,
+        state: ConnectionState::Open,
         is_resent: false,
         keeps_alive: true,
         last_sent: Span::seconds(asked),
@@ -111,7 +111,7 @@ fn case_157_the_kernel_proves_that_nobody_answers() {
     }
     let unprobed = Connection { keeps_alive: false, last_acknowledged: Span::seconds(50), ..after };
     assert_eq!(found(&[before], &[unprobed]), SILENT);
-    let connecting = Connection { phase: Phase::Connecting, sent: 0, ..after };
+    let connecting = Connection { state: ConnectionState::Connecting, sent: 0, ..after };
     assert_eq!(found(&[], &[connecting]), ProbeResult::Connecting);
 }
 
@@ -145,7 +145,7 @@ fn what_copilot_does_not_read_is_proven() {
 #[test]
 fn without_a_connection_copilot_waits_or_its_client_answers() {
     let to_tools = Connection { sent: 5_000, ..later(&connection(60), 9_000, 40, 100) };
-    let closing = Connection { phase: Phase::Closing, ..connection(60) };
+    let closing = Connection { state: ConnectionState::Closing, ..connection(60) };
     for opened in [&[][..], &[to_tools], &[closing]] {
         assert_eq!(at_once(opened), ProbeResult::NoConnection);
         let mut served = sockets(opened);
@@ -250,7 +250,7 @@ fn connections_belong_to_sessions_by_when_they_asked() {
     assert_eq!(found[0].last, Some(Span(100)));
     // The network is down: what is sent again no longer tells who asked when.
     let resent = Connection { is_resent: true, last_sent: Span::seconds(9), ..hangs };
-    let connecting = Connection { id: 3, phase: Phase::Connecting, sent: 0, ..hangs };
+    let connecting = Connection { id: 3, state: ConnectionState::Connecting, sent: 0, ..hangs };
     for (opened, expected) in [
         (&[resent, Connection { id: 4, ..resent }][..], ProbeResult::Unanswered),
         (&[resent, connecting], ProbeResult::Unanswered),
@@ -275,7 +275,10 @@ fn of_connections_that_say_the_same_only_that_is_known() {
     let both = probe_results(None, &sockets(&[receives(1), receives(2)]), &[asked, asked], false, NOW);
     let receiving = ProbeResult::Receiving { bytes: None, within: WINDOW };
     assert_eq!(both, [ProbedStream::from(receiving), ProbedStream::from(receiving)]);
-    let dead = [Connection { is_resent: true, ..receives(1) }, Connection { phase: Phase::Connecting, ..receives(2) }];
+    let dead = [
+        Connection { is_resent: true, ..receives(1) },
+        Connection { state: ConnectionState::Connecting, ..receives(2) },
+    ];
     let dead = probe_results(None, &sockets(&dead), &[asked, asked], false, NOW);
     assert_eq!(dead, [ProbedStream::from(ProbeResult::Unanswered), ProbedStream::from(ProbeResult::Unanswered)]);
     let alone = probe_results(None, &sockets(&[receives(1)]), &[asked], false, NOW);

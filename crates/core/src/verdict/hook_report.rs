@@ -1,12 +1,47 @@
-//! Judges a session of which only its hook's word is known.
+//! What a session's own hook says of it, where nothing else is known, no log, no lock, no server; and how such a session is
+//! judged.
+//!
+//! A hook reports changes, and may miss some: a stopped or killed agent often runs none. So its last report counts as current
+//! only for a time ([`REPORT_VALID_FOR`]), and no rule draws conclusions from it.
 
 use super::Verdict;
 use super::status::Status;
-use crate::hook_report::{HookActivity, HookReport, WORD};
 use crate::short_reason::{ShortReason, age_step};
 use crate::text::{COMMAND_MAX, plain};
-use crate::time::{Moment, Time};
+use crate::time::{Moment, Span, Time};
 use crate::words::reason::{Background, Because, Reason};
+use serde::{Deserialize, Serialize};
+
+/// For how long a hook's word that its session works, or waits for its user, is taken for what is. A tool may take as
+/// long as this; whoever says nothing for longer may have lost the word that it is over.
+const REPORT_VALID_FOR: Span = Span::minutes(20);
+
+/// What a session does, by its hook.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum HookActivity {
+    /// It works.
+    Working,
+    /// It waits for its user.
+    Blocked,
+    /// Nothing is going on.
+    Idle,
+}
+
+/// What a session's own hook says of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HookReport {
+    /// What it does.
+    pub said: HookActivity,
+    /// Why, in the hook's words.
+    pub reason: Option<Box<str>>,
+    /// Since when it does that, by the wall clock.
+    pub since: Time,
+    /// When the hook last said so.
+    pub at: Moment,
+    /// It was at work before, so that being idle is news.
+    pub has_worked: bool,
+}
 
 /// Takes the hook's last word for what is, as long as it is fresh. It is never taken for a failure, a crash or a stuck
 /// turn: of those, a hook knows nothing.
@@ -18,8 +53,8 @@ pub(crate) fn judge_hooked(told: &HookReport, now: Moment) -> Verdict {
         HookActivity::Idle => Status::Idle,
     };
     let silence = now.since(at);
-    if said == HookActivity::Idle || silence < WORD {
-        let limit = (said != HookActivity::Idle).then_some(at.awake + WORD);
+    if said == HookActivity::Idle || silence < REPORT_VALID_FOR {
+        let limit = (said != HookActivity::Idle).then_some(at.awake + REPORT_VALID_FOR);
         let because = Reason::ByHook { said, reason: reason.clone() };
         let short_reason = match said {
             HookActivity::Working => ShortReason::Work(plain(&because.to_string(), COMMAND_MAX), at.wall),
@@ -29,9 +64,9 @@ pub(crate) fn judge_hooked(told: &HookReport, now: Moment) -> Verdict {
         return verdict(status, since, because.into(), short_reason, limit, limit);
     }
     let (step, next) = age_step(silence);
-    let because = Reason::NoWord { silence: step.max(WORD), said, reason: reason.clone() };
+    let because = Reason::NoWord { silence: step.max(REPORT_VALID_FOR), said, reason: reason.clone() };
     let short_reason = ShortReason::of(&because);
-    verdict(Status::Quiet, at.wall + WORD, because.into(), short_reason, Some(at.awake + next), None)
+    verdict(Status::Quiet, at.wall + REPORT_VALID_FOR, because.into(), short_reason, Some(at.awake + next), None)
 }
 
 fn verdict(
@@ -59,7 +94,6 @@ fn verdict(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::time::Span;
 
     const START: Time = Time(1_700_000_000_000);
 
@@ -82,7 +116,7 @@ mod tests {
         ] {
             let fresh = after(said, 19);
             assert_eq!((fresh.status, fresh.since, &*fresh.because.to_string()), (status, START, words));
-            let limit = START + WORD;
+            let limit = START + REPORT_VALID_FOR;
             assert_eq!((fresh.recheck_at, fresh.limit_at), (Some(limit), Some(limit)));
             let old = after(said, 20);
             assert_eq!((old.status, old.since, old.limit_at), (Status::Quiet, limit, None));

@@ -1,6 +1,7 @@
-//! What is known about a session beyond its log: from its processes, its server, its bridge and our own actions.
+//! What is known about a session beyond its log: from its processes, its server, its bridge and our own actions; and when it
+//! last did anything, by its log or beyond that.
 
-use crate::facts::Facts;
+use crate::facts::{Facts, LastWritten};
 use crate::form::Form;
 use crate::question::Question;
 use crate::stream_probe::{ProbeResult, ProbedStream};
@@ -18,10 +19,11 @@ pub struct Liveness {
     pub attached: Option<Time>,
     /// When we last stopped one of its turns, by the wall clock.
     pub stopped: Option<Time>,
-    /// Its server's latest answer to a probe, without attaching.
+    /// Its server's latest answer to what it does, without attaching.
     pub answer: Option<Answer>,
-    /// Its server is being probed. Until that is done, no silence counts as `stuck`.
-    pub probing: bool,
+    /// Its server is being asked. Until that is done, no silence counts as `stuck`.
+    #[serde(rename = "probing")]
+    pub querying_server: bool,
     /// What was last found out about whether it receives an answer.
     pub stream_probe: Option<StreamProbe>,
     /// That is being found out. Until then, the silence has not reached its next limit.
@@ -37,7 +39,7 @@ pub struct Liveness {
 }
 
 impl Liveness {
-    /// The server's answer, if nothing has happened since the probe.
+    /// The server's answer, if nothing has happened since it was asked.
     pub fn answer(&self, facts: &Facts) -> Option<&Answer> {
         self.answer.as_ref().filter(|answer| facts.progress.is_some_and(|progress| progress.wall == answer.progress))
     }
@@ -49,11 +51,11 @@ impl Liveness {
     }
 }
 
-/// A server's answer to a probe, without attaching. Valid until the next event. Covers permission requests but not
+/// A server's answer to what a session does, without attaching. Valid until the next event. Covers permission requests but not
 /// questions, which servers report to attached clients only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Answer {
-    /// The last progress in the log at the time of the probe, by the wall clock.
+    /// The last progress in the log when it was asked, by the wall clock.
     pub progress: Time,
     /// It has active work.
     pub active: bool,
@@ -107,4 +109,50 @@ pub struct Sample {
     pub busy: bool,
     /// When the sample ended.
     pub at: Moment,
+}
+
+/// The last that was heard of a session: what, where and when. The ages on its row count from it.
+#[derive(Clone, Copy, Debug)]
+pub struct LastActivity<'a> {
+    /// When.
+    pub at: Moment,
+    source: Source<'a>,
+}
+
+/// Where something was heard.
+#[derive(Clone, Copy, Debug)]
+enum Source<'a> {
+    /// In its log.
+    Log(&'a Facts),
+    /// On its connection to the model: something arrived that is not in its log yet.
+    Connection,
+}
+
+/// The last that was heard of a session; `None` if nothing was. What only keeps a connection alive does not count.
+pub fn last_activity<'a>(facts: &'a Facts, liveness: &Liveness) -> Option<LastActivity<'a>> {
+    let in_log = facts.progress.map(|at| LastActivity { at, source: Source::Log(facts) });
+    let stream_probe = liveness.stream_probe(facts).filter(|_| facts.waits_for_model());
+    let received = stream_probe.and_then(StreamProbe::last_activity);
+    let received = received.map(|at| LastActivity { at, source: Source::Connection });
+    in_log.into_iter().chain(received).max_by_key(|last| last.at.awake)
+}
+
+impl LastActivity<'_> {
+    /// What, and where: "tool.execution_start (bash), in its log".
+    pub fn words(&self) -> String {
+        match self.source {
+            Source::Log(facts) => format!("{}, in its log", written_words(facts)),
+            Source::Connection => "data, on its connection to the model".into(),
+        }
+    }
+}
+
+fn written_words(facts: &Facts) -> String {
+    let LastWritten::Event { kind, by_sub_agent } = &facts.last_written else { return "part of a line".into() };
+    if *by_sub_agent {
+        return format!("{kind} of a sub-agent");
+    }
+    let tool = facts.turn.iter().flat_map(|turn| &turn.tools).next_back();
+    let tool = tool.filter(|tool| kind.is("tool.execution_start") && Some(tool.at) == facts.progress);
+    tool.map_or_else(|| kind.to_string(), |tool| format!("{kind} ({})", tool.name))
 }

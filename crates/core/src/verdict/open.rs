@@ -1,15 +1,46 @@
-//! The rules for an open turn: how long it may be silent, and how its work is described.
+//! The rules for an open turn: how long it may be silent, when to probe whether it receives an answer, and how its work is
+//! described.
 
 use super::liveness::StreamProbe;
-use super::probe_plan::{ProbePlan, Silence, is_looked_into};
 use super::{Candidate, Judge, SAMPLE_LEAD, SAMPLE_VALID_FOR, Status, candidate};
 use crate::owner::Owner;
-use crate::stream_probe::ProbeResult;
+use crate::stream_probe::{ProbeResult, WINDOW};
 use crate::text::least_of_size;
 use crate::time::{Moment, Span, Time};
-use crate::turn::{LastMessage, Phase, Turn};
+use crate::turn::{LastMessage, Turn, TurnPhase};
 use crate::words::calls::Calls;
-use crate::words::reason::{Note, Proof, Reason, Seen, Situation, What, Work};
+use crate::words::reason::{Note, ProbeFinding, Proof, Reason, Situation, What, Work};
+
+/// A silence, and the limits that it is judged by.
+pub(super) struct Silence {
+    /// What was last heard.
+    pub(super) since: Moment,
+    pub(super) quiet: Span,
+    pub(super) stuck: Span,
+    /// A tool or something like it is open.
+    pub(super) open: bool,
+    pub(super) situation: Situation,
+}
+
+/// When to probe whether a session receives an answer, and for how long: so early before a limit of its silence that the
+/// limit is judged by what was seen, and at no other time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProbePlan {
+    /// When to begin, by the awake clock. `None` once every limit has been looked into.
+    pub at: Option<Time>,
+    /// How long until the second probe.
+    pub window: Span,
+}
+
+impl ProbePlan {
+    /// The next probe in a silence since `since`, with these limits, after the last one.
+    fn plan(since: Moment, quiet: Span, stuck: Span, last: Option<&StreamProbe>) -> Self {
+        let begin = |limit| Self { at: Some(since.awake + limit - window(limit)), window: window(limit) };
+        let due = [quiet, stuck].into_iter().filter(|&limit| !is_looked_into(since, limit, last));
+        let next = due.map(begin).min_by_key(|probe| probe.at);
+        next.unwrap_or(Self { at: None, window: window(stuck) })
+    }
+}
 
 impl Judge<'_> {
     /// Judges an open turn: `stuck`, `quiet`, `finishing` or `working`.
@@ -17,14 +48,14 @@ impl Judge<'_> {
         let progress = self.progress();
         let compacting = self.facts.compaction.is_some();
         let finishing = match turn.phase {
-            Phase::Answered(at) if turn.tools.is_empty() => Some((at, Reason::Answered)),
-            Phase::MayContinue(at) => Some((at, Reason::MayContinue)),
-            Phase::Unanswered(at) => Some((at, Reason::WithoutMessage)),
-            Phase::Running | Phase::Answered(_) | Phase::Held => None,
+            TurnPhase::Answered(at) if turn.tools.is_empty() => Some((at, Reason::Answered)),
+            TurnPhase::MayContinue(at) => Some((at, Reason::MayContinue)),
+            TurnPhase::Unanswered(at) => Some((at, Reason::WithoutMessage)),
+            TurnPhase::Running | TurnPhase::Answered(_) | TurnPhase::AwaitsOpenWork => None,
         };
         // Past that time only if a server reports active work: then it is working, with the limits for a silent model.
         if let Some((at, why)) = finishing
-            && self.facts.next_lapse(self.limits).is_none_or(|lapse| !self.passed(lapse.at, Span::ZERO))
+            && self.facts.next_lapse(self.limits).is_none_or(|lapse| !self.passed_or_recheck(lapse.at, Span::ZERO))
         {
             return candidate(Status::Finishing, at.wall, why);
         }
@@ -81,16 +112,16 @@ impl Judge<'_> {
         let Silence { since, quiet, stuck, open, situation } = silence;
         self.last_activity = since;
         let reported_busy = open && self.answer().is_some_and(|answer| answer.active);
-        let may_be_stuck = !reported_busy && !self.liveness.probing;
-        // Call `passed` even if it cannot be stuck: at this limit the CPU sample is ready, and the words depend on
+        let may_be_stuck = !reported_busy && !self.liveness.querying_server;
+        // Call `passed_or_recheck` even if it cannot be stuck: at this limit the CPU sample is ready, and the words depend on
         // that.
-        if self.passed(since, stuck) && may_be_stuck && self.is_looked_into(since, stuck) {
+        if self.passed_or_recheck(since, stuck) && may_be_stuck && self.is_looked_into(since, stuck) {
             let silence = self.ago(since).max(stuck);
             return Some(candidate(Status::Stuck, since.wall + stuck, Reason::Silent { silence, situation }));
         }
         // If the limits are equal or reversed, it is quiet instead of stuck.
         let quiet = if may_be_stuck { quiet } else { quiet.min(stuck) };
-        if self.passed(since, quiet) && self.is_looked_into(since, quiet) {
+        if self.passed_or_recheck(since, quiet) && self.is_looked_into(since, quiet) {
             let silence = self.ago(since).max(quiet);
             // A process that uses the CPU is not waiting for an answer.
             let may_ask = situation.may_ask || reported_busy && !self.busy(since);
@@ -121,18 +152,18 @@ impl Judge<'_> {
     }
 
     /// What was found out about a silence that only its limits can judge.
-    fn seen(&mut self, stream_probe: &StreamProbe) -> Option<Seen> {
+    fn seen(&mut self, stream_probe: &StreamProbe) -> Option<ProbeFinding> {
         // Where nothing has arrived yet, it has been silent for as long as its log.
         let last = stream_probe.last.filter(|last| last.awake > self.progress().awake).unwrap_or(self.progress());
         Some(match stream_probe.probe_result {
             ProbeResult::Silent { may_not_stream } => {
-                Seen::Silent { age: self.ago(last), in_one_piece: may_not_stream }
+                ProbeFinding::Silent { age: self.ago(last), in_one_piece: may_not_stream }
             }
-            ProbeResult::Kept => Seen::Kept { age: self.ago(self.progress()) },
-            ProbeResult::NoConnection => Seen::NoConnection { agent: self.agent.clone() },
-            ProbeResult::Unknown(_) => Seen::Unknown,
+            ProbeResult::Kept => ProbeFinding::Kept { age: self.ago(self.progress()) },
+            ProbeResult::NoConnection => ProbeFinding::NoConnection { agent: self.agent.clone() },
+            ProbeResult::Unknown(_) => ProbeFinding::Unknown,
             // It has stopped since.
-            ProbeResult::Receiving { .. } => Seen::Silent { age: self.ago(last), in_one_piece: false },
+            ProbeResult::Receiving { .. } => ProbeFinding::Silent { age: self.ago(last), in_one_piece: false },
             ProbeResult::Unanswered | ProbeResult::Connecting | ProbeResult::Unread => return None,
         })
     }
@@ -176,4 +207,14 @@ impl Judge<'_> {
             None => Some(due),
         }
     }
+}
+
+/// Whether the last probe was for this limit of a silence: such a probe ends when the limit passes.
+fn is_looked_into(since: Moment, limit: Span, last: Option<&StreamProbe>) -> bool {
+    last.is_some_and(|last| last.at.awake >= since.awake + limit)
+}
+
+/// How long a probe for a limit takes: shorter for a short limit, so that it does not begin with the silence.
+fn window(limit: Span) -> Span {
+    WINDOW.min(Span(limit.0 / 2)).max(Span::ZERO)
 }

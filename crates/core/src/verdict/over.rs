@@ -3,7 +3,7 @@
 use super::{Candidate, Judge, Status, after_error, candidate};
 use crate::owner::Owner;
 use crate::time::{Moment, Span, Time};
-use crate::turn::{Closed, DENIED, Ending, Phase, Turn};
+use crate::turn::{Closed, DENIED, Ending, Turn, TurnPhase};
 use crate::words::calls::Calls;
 use crate::words::reason::{Note, Reason};
 
@@ -23,7 +23,8 @@ impl Judge<'_> {
             let (why, more) = shut_down(closed);
             return Some(self.ended(at, why, more, closed, seen));
         }
-        let answered = turn.is_some_and(|turn| matches!(turn.phase, Phase::Answered(_) | Phase::MayContinue(_)));
+        let answered =
+            turn.is_some_and(|turn| matches!(turn.phase, TurnPhase::Answered(_) | TurnPhase::MayContinue(_)));
         if let Some(at) = self.ended_as_stated() {
             let lost = turn.is_some() && !answered;
             let more = if lost { Some(self.left_open(turn)) } else { after_error(closed) };
@@ -44,7 +45,7 @@ impl Judge<'_> {
                     return Some(self.ended(gone, Reason::ProcessGone { is_seen }, after_error(closed), closed, seen));
                 }
                 let open = Some(self.left_open(turn));
-                if self.passed(gone, self.limits.crashed) {
+                if self.passed_or_recheck(gone, self.limits.crashed) {
                     let crashed = Reason::Crashed { ago: self.ago(gone), is_seen };
                     return Some(candidate(Status::Ended, gone.wall, crashed.and(open)));
                 }
@@ -52,7 +53,7 @@ impl Judge<'_> {
             }
             Owner::Never if self.facts.progress.is_some() => {
                 // One more millisecond: longer than the limit, not equal to it.
-                if !self.passed(last, self.limits.ownerless + Span(1)) {
+                if !self.passed_or_recheck(last, self.limits.ownerless + Span(1)) {
                     return None;
                 }
                 let silent = Reason::Unowned { limit: self.limits.ownerless };
@@ -83,7 +84,7 @@ impl Judge<'_> {
         if denied < DENIED || after_error {
             return candidate(Status::Ended, at.wall, why.and(more));
         }
-        if seen.is_some_and(|seen| seen >= at.wall) || self.passed(at, self.limits.crashed) {
+        if seen.is_some_and(|seen| seen >= at.wall) || self.passed_or_recheck(at, self.limits.crashed) {
             let more = more.into_iter().chain([Note::EndedDenied { denied, of }]);
             return candidate(Status::Ended, at.wall, why.and(more));
         }

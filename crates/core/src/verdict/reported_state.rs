@@ -1,16 +1,18 @@
-//! The rules for a session with an authority beside its log.
+//! What an authority beside a session's log states, and the rules for a session that has one: a file, a process or a hook
+//! of its agent says what it does now.
 //!
-//! The authority is ahead of the log by up to 0.7 s, and wins where they disagree. Between two steps of one turn it may
+//! Where there is one, it is right where the log is late or silent. It is ahead of the log by up to 0.7 s, and wins where they disagree. Between two steps of one turn it may
 //! say "idle" for up to 0.3 s. Both were seen with Claude Code 2.1.330 on a busy machine.
 
-use super::probe_plan::Silence;
+use super::open::Silence;
 use super::{Candidate, Judge, Status, asked, candidate};
 use crate::owner::Owner;
-use crate::reported_state::{State, Wait};
 use crate::time::{Moment, Span};
 use crate::turn::{Closed, Ending, LastMessage, Turn};
 use crate::words::calls::Calls;
 use crate::words::reason::{Background, Note, Reason, Situation, What};
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
 /// How long a session must have been idle to be at rest, if its log was written just before.
 const RESTS_AFTER: Span = Span(500);
@@ -21,6 +23,56 @@ const JUST_BEFORE: Span = Span::seconds(2);
 /// How long the log may be behind with the tool that is waited with.
 const LOG_BEHIND: Span = Span::seconds(1);
 
+/// What an authority states.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReportedState {
+    /// What the session does.
+    pub state: State,
+    /// Since when.
+    pub since: Moment,
+    /// Who states it, in words for the user: "its pid file".
+    pub by: Cow<'static, str>,
+    /// What it waits with, where the log of the session itself does not tell: a sub-agent's tool.
+    #[serde(rename = "asks")]
+    pub waiting_tool: Option<WaitingTool>,
+}
+
+/// What a session does, as an authority states it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum State {
+    /// It works.
+    Busy,
+    /// It is its user's turn.
+    Idle {
+        /// A shell runs in the background.
+        shell: bool,
+    },
+    /// It waits for its user.
+    Waiting(Wait),
+    /// Its process has ended, and was not killed.
+    Ended,
+}
+
+/// What a session waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Wait {
+    /// A permission.
+    Permission,
+    /// The answer to a question.
+    Input,
+    /// A dialog in its terminal, which its user may have opened.
+    Dialog,
+}
+
+/// What a session waits with.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WaitingTool {
+    /// The tool's name.
+    pub tool: Box<str>,
+    /// What the tool works on: a command, a path.
+    pub text: Option<Box<str>>,
+}
+
 impl<'a> Judge<'a> {
     /// Whether the session works, or waits in the middle of its work. `None`: nothing says so.
     pub(super) fn works_as_stated(&mut self) -> Option<bool> {
@@ -28,16 +80,17 @@ impl<'a> Judge<'a> {
         Some(match reported_state.state {
             State::Busy | State::Waiting(Wait::Permission | Wait::Input) => true,
             State::Waiting(Wait::Dialog) => {
-                self.waits_with_tool() || self.facts.turn.is_some() && !self.passed(reported_state.since, LOG_BEHIND)
+                self.waits_with_tool()
+                    || self.facts.turn.is_some() && !self.passed_or_recheck(reported_state.since, LOG_BEHIND)
             }
             // A prompt may be in the log before the authority knows of it.
             State::Idle { .. } if self.is_opened_after(reported_state.since) => true,
             // Its log says already that the turn is over, and how.
             State::Idle { .. } if self.facts.turn.is_none() && self.is_closed_by_error() => false,
-            State::Idle { .. } if self.lacks_end() => !self.passed(reported_state.since, LOG_BEHIND),
+            State::Idle { .. } if self.lacks_end() => !self.passed_or_recheck(reported_state.since, LOG_BEHIND),
             State::Idle { .. } => {
                 let progress = self.facts.progress.is_some_and(|last| reported_state.since.since(last) < JUST_BEFORE);
-                progress && !self.passed(reported_state.since, RESTS_AFTER)
+                progress && !self.passed_or_recheck(reported_state.since, RESTS_AFTER)
             }
             State::Ended => return None,
         })
@@ -61,7 +114,7 @@ impl<'a> Judge<'a> {
     /// Whether its turn has just been opened, after this.
     fn is_opened_after(&mut self, since: Moment) -> bool {
         let opened = self.facts.turn.as_ref().map(|turn| turn.opened).filter(|opened| opened.awake > since.awake);
-        opened.is_some_and(|opened| !self.passed(opened, KNOWS_WITHIN))
+        opened.is_some_and(|opened| !self.passed_or_recheck(opened, KNOWS_WITHIN))
     }
 
     /// Whether its process was at work, or waited in the middle of it, when it was last heard of.
@@ -93,7 +146,7 @@ impl<'a> Judge<'a> {
 
     /// Whether the log or the authority names the tool that waits for the user.
     fn waits_with_tool(&self) -> bool {
-        self.reported_state.is_some_and(|reported_state| reported_state.asks.is_some())
+        self.reported_state.is_some_and(|reported_state| reported_state.waiting_tool.is_some())
             || self.facts.turn.as_ref().is_some_and(|turn| !turn.tools.is_empty())
     }
 
@@ -102,13 +155,13 @@ impl<'a> Judge<'a> {
         let reported_state = self.reported_state?;
         let State::Waiting(wait) = reported_state.state else { return None };
         let (at, told) = (reported_state.since, self.waits_with_tool());
-        let asking = turn.and_then(Turn::question).filter(|_| reported_state.asks.is_none());
+        let asking = turn.and_then(Turn::question).filter(|_| reported_state.waiting_tool.is_none());
         match wait {
             Wait::Dialog if !told => None,
             Wait::Dialog => {
                 Some(candidate(Status::NeedsInput, at.wall, Reason::DialogAsks { tool: self.tool_waiting(turn).0 }))
             }
-            Wait::Permission if !told && !self.passed(at, LOG_BEHIND) => None,
+            Wait::Permission if !told && !self.passed_or_recheck(at, LOG_BEHIND) => None,
             Wait::Permission if asking.is_none() => {
                 let (kind, text) = self.tool_waiting(turn);
                 Some(candidate(Status::NeedsPermission, at.wall, Reason::AsksPermission { kind, text }))
@@ -116,7 +169,7 @@ impl<'a> Judge<'a> {
             Wait::Permission | Wait::Input => Some(match asking.map(|tool| (&tool.question, &tool.name)) {
                 Some((Some(question), _)) => asked(question, at.wall, 1),
                 Some((None, tool)) => candidate(Status::NeedsInput, at.wall, Reason::ToolAsks { tool: tool.clone() }),
-                None if !told && !self.passed(at, LOG_BEHIND) => return None,
+                None if !told && !self.passed_or_recheck(at, LOG_BEHIND) => return None,
                 None => candidate(Status::NeedsInput, at.wall, Reason::AsksThere),
             }),
         }
@@ -124,7 +177,7 @@ impl<'a> Judge<'a> {
 
     /// The tool that waits for the user, and its subject. Among several open tools, it is unknown which one waits.
     fn tool_waiting(&self, turn: Option<&Turn>) -> (Box<str>, Option<Box<str>>) {
-        if let Some(asks) = self.reported_state.and_then(|reported_state| reported_state.asks.as_ref()) {
+        if let Some(asks) = self.reported_state.and_then(|reported_state| reported_state.waiting_tool.as_ref()) {
             return (asks.tool.clone(), asks.text.clone());
         }
         match turn.map_or(&[][..], |turn| &turn.tools) {

@@ -3,7 +3,7 @@ use crate::event::{Body, Event};
 use crate::scan::Text;
 use crate::stream_probe::ProbeResult;
 use crate::turn::SubAgent;
-use crate::turn::{OpenTool, Phase, Request};
+use crate::turn::{OpenTool, Request, TurnPhase};
 
 const ALIVE: Owner = Owner::Alive { pid: 7, started: None };
 
@@ -36,7 +36,7 @@ fn told(facts: &Facts, owner: &Owner, liveness: &Liveness, now: Moment) -> (Stat
 #[test]
 fn an_answer_is_no_end_while_a_tool_is_open() {
     let status = |tools: Vec<OpenTool>| {
-        let facts = open(|_, turn| (turn.phase, turn.tools) = (Phase::Answered(at(0)), tools));
+        let facts = open(|_, turn| (turn.phase, turn.tools) = (TurnPhase::Answered(at(0)), tools));
         told(&facts, &ALIVE, &Liveness::default(), at(1)).0
     };
     assert_eq!((status(Vec::new()), status(vec![tool()])), (Status::Finishing, Status::Working));

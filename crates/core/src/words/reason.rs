@@ -3,15 +3,15 @@
 use super::calls::Calls;
 use super::refusal::consent;
 use crate::agent::Agent;
-use crate::hook_report::HookActivity;
 use crate::owner::{Doubt, UNHELD, doubtful};
 use crate::question::Question;
+use crate::remote::Unreached;
 use crate::session::NoAnswer;
-use crate::session::remote::Unreached;
 use crate::short_reason::ShortReason;
 use crate::text::{COMMAND_MAX, counted, plain, size};
 use crate::time::{Moment, Span, Time};
 use crate::turn::{Ending, Fault};
+use crate::verdict::hook_report::HookActivity;
 use crate::verdict::status::Status;
 use serde::Serialize;
 use std::borrow::Cow;
@@ -99,7 +99,7 @@ said! {
         Contested { agent: Agent } => "conflict: two live processes have {}", agent.contested();
         Unheld => "{UNHELD}";
         Doubtful { pid: u32, why: Doubt } => "owner unknown: {}", doubtful(*pid, *why);
-        Wanted => "a program asks to approve it: approve here?";
+        ApprovalRequested => "a program asks to approve it: approve here?";
         ApprovesAll => "approvals are switched off: it approves everything";
         Approved => "a command approved an earlier request";
         Before { status: Status, because: Box<Because> } => "before that: {status}, {because}";
@@ -121,7 +121,7 @@ said! {
 
 said! {
     /// What was found out about a silence that only its limits can judge.
-    Seen {
+    ProbeFinding {
         Silent { age: Span, in_one_piece: bool } =>
             "its connection to the model has been silent {}{}",
             lasting(*age), if *in_one_piece { "; the answer may come in one piece" } else { "" };
@@ -161,7 +161,7 @@ pub struct Situation {
     /// A tool is open and its process busy: slow, but not stuck.
     pub runs_long: bool,
     /// What was found out about its model's answer.
-    pub seen: Option<Seen>,
+    pub seen: Option<ProbeFinding>,
     /// The beginning of its turn was read.
     pub start_known: bool,
     /// It may be waiting for the user unseen: its server reports work, or its log does not show requests.
@@ -255,7 +255,9 @@ impl Because {
                 names.extend(fault.status.map(|status| format!("HTTP {status}")));
             }
             Reason::Silent { situation: Situation { what, seen, .. }, .. } => {
-                names.extend([Some(what.name()), seen.as_ref().map(Seen::name)].into_iter().flatten().map(Into::into));
+                names.extend(
+                    [Some(what.name()), seen.as_ref().map(ProbeFinding::name)].into_iter().flatten().map(Into::into),
+                );
             }
             Reason::Unheard { proof, .. } => names.push(proof.name().into()),
             Reason::Works { work, .. } => names.push(work.name().into()),
@@ -434,7 +436,7 @@ mod tests {
             (Reason::Unreadable { problem: text() }, "Unreadable"),
             (Reason::Asks { question }, "Asks"),
             (silent(None), "Silent, Tool"),
-            (silent(Some(Seen::Unknown)), "Silent, Tool, Unknown"),
+            (silent(Some(ProbeFinding::Unknown)), "Silent, Tool, Unknown"),
             (Reason::Works { work: Work::Thinks, background: none }, "Works, Thinks"),
             (
                 Reason::Unheard { silence: Span::ZERO, proof: Proof::Connecting, agent: Agent::default() },

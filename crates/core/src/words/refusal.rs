@@ -4,8 +4,8 @@ use crate::action::spec::Action;
 use crate::agent::Agent;
 use crate::attempts::ATTEMPTS;
 use crate::owner::{Doubt, UNHELD, doubtful, process};
+use crate::remote::Unreached;
 use crate::session::NoAnswer;
-use crate::session::remote::Unreached;
 use crate::text::{counted, plain};
 use std::borrow::Cow;
 

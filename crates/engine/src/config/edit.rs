@@ -2,13 +2,13 @@
 //! again, and it counts only if it says exactly what was meant.
 
 use super::form::Form;
-use super::values::{Config, Host, Reach};
-use super::{host, host_keys, parse};
+use super::values::{Config, HostSetting, Reach};
+use super::{host, parse};
 use std::path::Path;
 use toml::de::{DeTable, DeValue};
 
 /// A host as it is written.
-pub fn host_entry(host: &Host) -> String {
+pub fn host_entry(host: &HostSetting) -> String {
     host::entry(host)
 }
 
@@ -23,7 +23,7 @@ pub enum WrongPart {
 }
 
 /// What is wrong with a host, if anything is.
-pub fn wrong_host(host: &Host) -> Option<WrongPart> {
+pub fn wrong_host(host: &HostSetting) -> Option<WrongPart> {
     let entry = host_entry(host);
     let is_command = matches!(host.reach, Reach::Command(_));
     let any = || if is_command { WrongPart::Command("they cannot be written".into()) } else { WrongPart::Ssh };
@@ -32,11 +32,11 @@ pub fn wrong_host(host: &Host) -> Option<WrongPart> {
     fn wrong<T>(table: &DeTable<'_>, key: &str, form: &Form<T>) -> Option<String> {
         table.get(key).and_then(|value| (form.read)(value).err()).map(|wrong| wrong.what)
     }
-    wrong(table, "name", &host_keys::NAME)
+    wrong(table, "name", &host::NAME)
         .map(|_| WrongPart::Name)
-        .or_else(|| wrong(table, "ssh", &host_keys::SSH).map(|_| WrongPart::Ssh))
-        .or_else(|| wrong(table, "program", &host_keys::PROGRAM).map(|_| WrongPart::Program))
-        .or_else(|| wrong(table, "command", &host_keys::COMMAND).map(WrongPart::Command))
+        .or_else(|| wrong(table, "ssh", &host::SSH).map(|_| WrongPart::Ssh))
+        .or_else(|| wrong(table, "program", &host::PROGRAM).map(|_| WrongPart::Program))
+        .or_else(|| wrong(table, "command", &host::COMMAND).map(WrongPart::Command))
         .or_else(|| (parse(&entry, Path::new(".")).0.hosts != [host.clone()]).then(any))
 }
 
@@ -50,12 +50,12 @@ pub fn names_host(text: &str, name: &str) -> Option<bool> {
 
 /// The hosts of a text that may be wrong.
 fn tables<'a, 'i>(document: &'a DeTable<'i>) -> impl Iterator<Item = &'a DeTable<'i>> {
-    let hosts = document.get(host_keys::TABLE).and_then(|hosts| hosts.get_ref().as_array());
+    let hosts = document.get(host::TABLE).and_then(|hosts| hosts.get_ref().as_array());
     hosts.into_iter().flatten().filter_map(|host| host.get_ref().as_table())
 }
 
 /// The text with one host more. `None` if that cannot be added to it.
-pub fn with_host(text: &str, host: &Host) -> Option<String> {
+pub fn with_host(text: &str, host: &HostSetting) -> Option<String> {
     let line_end = if text.ends_with('\n') || text.is_empty() { "" } else { "\n" };
     let blank = if text.is_empty() || text.ends_with("\n\n") { "" } else { "\n" };
     let added = format!("{text}{line_end}{blank}{}", host_entry(host));
@@ -66,7 +66,7 @@ pub fn with_host(text: &str, host: &Host) -> Option<String> {
 pub fn without_host(text: &str, name: &str) -> Option<String> {
     let mark = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
     let document = DeTable::parse(&text[mark..]).ok()?;
-    let DeValue::Array(hosts) = document.get_ref().get(host_keys::TABLE)?.get_ref() else { return None };
+    let DeValue::Array(hosts) = document.get_ref().get(host::TABLE)?.get_ref() else { return None };
     let named = hosts.iter().find(|host| {
         let name_of = host.get_ref().as_table().and_then(|table| table.get("name")?.get_ref().as_str());
         name_of == Some(name)
@@ -93,7 +93,7 @@ pub fn without_host(text: &str, name: &str) -> Option<String> {
 }
 
 /// Whether a text was changed in its hosts alone, and so.
-fn changes_hosts(before: &str, after: &str, change: impl FnOnce(&mut Vec<Host>)) -> bool {
+fn changes_hosts(before: &str, after: &str, change: impl FnOnce(&mut Vec<HostSetting>)) -> bool {
     let read = |text: &str| parse(text, Path::new("."));
     let (mut wanted, problems) = read(before);
     change(&mut wanted.hosts);

@@ -7,14 +7,66 @@ use std::collections::BTreeSet;
 
 use toml::de::DeTable;
 
-use super::form::{Value, Wrong};
-use super::host_keys::{COMMAND, HEAD, KEYS, NAME, PROGRAM, PROGRAM_THERE, SSH, TABLE};
-use super::problem::Report;
+use super::form::{Form, Value, Wrong, command, quoted, text, texts};
+use super::problem::Problems;
 use super::tables;
-use super::values::{Host, Reach};
+use super::values::{HostSetting, Reach};
+
+/// The name of the table.
+pub(super) const TABLE: &str = "host";
+/// How it is written.
+pub(super) const HEAD: &str = "[[host]]";
+/// The keys of a host, each with its form.
+pub(super) const KEYS: [(&str, &str); 4] =
+    [("name", NAME.text), ("ssh", SSH.text), ("program", PROGRAM.text), ("command", COMMAND.text)];
+/// The program on the other machine, unless it is named.
+const PROGRAM_THERE: &str = "pilotlight";
+
+/// Maximum length of a name, in characters: it follows each of its sessions.
+const NAME_MAX: usize = 24;
+
+pub(super) const NAME: Form<String> = Form {
+    text: "a name of up to 24 letters, digits, \"-\", \"_\" and \".\", which its sessions are shown with",
+    read: |value| match plain(value, "-_.", NAME_MAX, "this is not one")? {
+        name if name.chars().all(|c| c == '.') => Err(Wrong::new(value, "this has nothing but dots")),
+        name => Ok(name),
+    },
+    show: |name| quoted(name),
+};
+
+/// What `ssh` is told to connect to. Nothing that it would take for an option, and nothing a shell would take apart.
+pub(super) const SSH: Form<String> = Form {
+    text: "a host as `ssh` takes it: a name of your ssh config, or \"user@address\"; its name, if left out",
+    read: |value| plain(value, "-_.@:%[]/", usize::MAX, "this is not one"),
+    show: |host| quoted(host),
+};
+
+/// It is passed through a shell there, which expands a leading `~`.
+pub(super) const PROGRAM: Form<String> = Form {
+    text: "where Pilotlight is on that machine, such as \"~/.local/bin/pilotlight\"; \"pilotlight\" on its PATH, if left out",
+    read: |value| plain(value, "-_./+~", usize::MAX, "this is not one that needs no quotes in a shell"),
+    show: |program| quoted(program),
+};
+
+pub(super) const COMMAND: Form<Vec<String>> = Form {
+    text: "instead of `ssh`: the words that run `pilotlight serve --stdio` there, such as \
+           [\"docker\", \"exec\", \"-i\", \"box\", \"pilotlight\", \"serve\", \"--stdio\"]",
+    read: command,
+    show: |words| texts(words.iter().cloned()),
+};
+
+/// Text of letters, digits and these signs, which begins like no option.
+fn plain(value: &Value<'_>, signs: &str, max: usize, wrong: &'static str) -> Result<String, Wrong> {
+    let text = text(value)?;
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || signs.contains(c);
+    if text.is_empty() || text.len() > max || text.starts_with('-') || !text.chars().all(is_plain) {
+        return Err(Wrong::new(value, wrong));
+    }
+    Ok(text.to_owned())
+}
 
 /// Reads all hosts. A wrong one is reported and left out.
-pub(super) fn read(key: usize, value: &Value<'_>, report: &mut Report<'_>) -> Vec<Host> {
+pub(super) fn read(key: usize, value: &Value<'_>, report: &mut Problems<'_>) -> Vec<HostSetting> {
     let (mut hosts, mut names) = (Vec::new(), BTreeSet::new());
     for (at, table) in tables::read(TABLE, HEAD, key, value, report) {
         match read_one(at, table, report) {
@@ -29,7 +81,7 @@ pub(super) fn read(key: usize, value: &Value<'_>, report: &mut Report<'_>) -> Ve
     hosts
 }
 
-fn read_one(at: usize, table: &DeTable<'_>, report: &mut Report<'_>) -> Result<Host, Wrong> {
+fn read_one(at: usize, table: &DeTable<'_>, report: &mut Problems<'_>) -> Result<HostSetting, Wrong> {
     tables::report_unknown(TABLE, &KEYS, table, report);
     let name = tables::value(TABLE, table, "name", &NAME)?;
     let name = name.ok_or_else(|| Wrong { at, what: "a host needs a `name`".into() })?;
@@ -49,11 +101,11 @@ fn read_one(at: usize, table: &DeTable<'_>, report: &mut Report<'_>) -> Result<H
             program: program.unwrap_or_else(|| PROGRAM_THERE.to_owned()),
         },
     };
-    Ok(Host { name, reach })
+    Ok(HostSetting { name, reach })
 }
 
 /// The hosts as TOML, after an explanation of the keys.
-pub(super) fn print(hosts: &[Host]) -> String {
+pub(super) fn print(hosts: &[HostSetting]) -> String {
     let mut out = format!("\n# Other machines whose sessions are shown here, a table each:\n# {HEAD}\n");
     out += &tables::explained(&KEYS);
     out += "# Pilotlight must be there, too, in a version that understands this one. Default: none\n";
@@ -62,7 +114,7 @@ pub(super) fn print(hosts: &[Host]) -> String {
 }
 
 /// A host as it is written, without keys that have their defaults.
-pub(super) fn entry(Host { name, reach }: &Host) -> String {
+pub(super) fn entry(HostSetting { name, reach }: &HostSetting) -> String {
     let mut out = format!("{HEAD}\nname = {}\n", (NAME.show)(name));
     match reach {
         Reach::Ssh { to, program } => {

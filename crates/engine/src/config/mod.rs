@@ -8,23 +8,19 @@
 //!
 //! `values.rs` holds the settings, `settings.rs` is the one list of their keys, and this file walks a document along it.
 //! `form.rs` reads and writes the values, `span.rs` spans of time, and `server.rs`, `on_change.rs` and `host.rs` the tables
-//! that may occur several times, with their keys in `server_keys.rs`, `on_change_keys.rs` and `host_keys.rs`, and what they
-//! share in `tables.rs`. `problem.rs` describes what is wrong, in words that `printable.rs` makes
+//! that may occur several times, with what they share in `tables.rs`. `problem.rs` describes what is wrong, in words that `printable.rs` makes
 //! safe to show; `edit.rs` changes the text of a config; `nearest.rs` finds the key that was meant, and `printed.rs` prints settings.
 
 pub mod edit;
 mod form;
 mod host;
-mod host_keys;
 pub mod last_valid;
 mod nearest;
 mod on_change;
-mod on_change_keys;
 mod printable;
 mod printed;
 mod problem;
 mod server;
-mod server_keys;
 mod settings;
 mod span;
 mod tables;
@@ -44,12 +40,12 @@ pub use self::printed::print;
 pub use self::printed::{changed, redacted, reference};
 pub use self::problem::Problem;
 pub use self::span::parse as parse_span;
-pub use self::values::{Actions, Host, Notifications, OnChange, Permissions, Reach, ServiceUse, Tray};
+pub use self::values::{Actions, HostSetting, Notifications, OnChange, Permissions, Reach, ServiceUse, Tray};
 pub use self::values::{Config, List};
 
 use self::form::Value;
 use self::printable::shown;
-use self::problem::{Instead, Report};
+use self::problem::{Instead, Problems};
 use self::settings::{SETTINGS, Setting, contradiction, table};
 
 /// Larger files are refused. In bytes.
@@ -113,7 +109,7 @@ fn parse_after(text: &str, path: &Path, last_valid: Option<&Config>) -> (Config,
         fallback,
         written: vec![None; SETTINGS.len()],
         meant: Vec::new(),
-        report: Report::new(text, path),
+        report: Problems::new(text, path),
     };
     match DeTable::parse(text) {
         Ok(document) => {
@@ -139,17 +135,17 @@ struct Reader<'t> {
     meant: Vec<(String, String)>,
     /// Where each of [`SETTINGS`] is set, as an offset into the text; `None` where its default holds.
     written: Vec<Option<usize>>,
-    report: Report<'t>,
+    report: Problems<'t>,
 }
 
 impl Reader<'_> {
     fn document(&mut self, document: &DeTable<'_>) {
         for (key, value) in document {
-            if key.get_ref() == server_keys::TABLE {
+            if key.get_ref() == server::TABLE {
                 self.config.servers = server::read(key.span().start, value, &mut self.report);
-            } else if key.get_ref() == on_change_keys::TABLE {
+            } else if key.get_ref() == on_change::TABLE {
                 self.config.on_change = on_change::read(key.span().start, value, &mut self.report);
-            } else if key.get_ref() == host_keys::TABLE {
+            } else if key.get_ref() == host::TABLE {
                 self.config.hosts = host::read(key.span().start, value, &mut self.report);
             } else if let Some(table) = table(key.get_ref()) {
                 let DeValue::Table(entries) = value.get_ref() else {

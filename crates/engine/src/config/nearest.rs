@@ -1,9 +1,7 @@
 //! The setting that an unknown key was probably meant to be.
 
-use super::host_keys as host;
-use super::on_change_keys as on_change;
-use super::server_keys as server;
 use super::settings::{SETTINGS, name};
+use super::{host, on_change, server};
 
 /// The known key or table that is most like `key` in `table`; `None` where none is similar. A key of another table is
 /// named with its table.

@@ -5,15 +5,41 @@
 
 use toml::de::DeTable;
 
-use super::form::{Value, Wrong};
-use super::on_change_keys::{HEAD, KEYS, RUN, STATUS, TABLE};
-use super::problem::Report;
+use super::form::{Form, Value, Wrong, command, items, text, texts};
+use super::printable::shown;
+use super::problem::Problems;
 use super::tables;
 use super::values::OnChange;
 use pilotlight_core::alert::Trigger;
 
+/// The name of the table.
+pub(super) const TABLE: &str = "on-change";
+/// How it is written.
+pub(super) const HEAD: &str = "[[on-change]]";
+/// The keys of a command, each with its form.
+pub(super) const KEYS: [(&str, &str); 2] = [("status", STATUS.text), ("run", RUN.text)];
+
+const STATUS: Form<Vec<Trigger>> = Form {
+    text: "a list of statuses, such as [\"needs-permission\", \"idle\"], and of \"done\" for a long turn",
+    read: |value| {
+        let triggers = items(value, |item| {
+            let text = text(item)?;
+            let trigger = Trigger::all().find(|trigger| trigger.name() == text);
+            trigger.ok_or_else(|| Wrong::new(item, format!("\"{}\" is none", shown(text))))
+        })?;
+        if triggers.is_empty() { Err(Wrong::new(value, "it is empty")) } else { Ok(triggers) }
+    },
+    show: |triggers| texts(triggers.iter().map(|trigger| trigger.name().to_owned())),
+};
+
+const RUN: Form<Vec<String>> = Form {
+    text: "a list of words, the first of which is a program on PATH, absolute or beginning with ~/",
+    read: command,
+    show: |words| texts(words.iter().cloned()),
+};
+
 /// Reads all commands. A wrong one is reported and left out.
-pub(super) fn read(key: usize, value: &Value<'_>, report: &mut Report<'_>) -> Vec<OnChange> {
+pub(super) fn read(key: usize, value: &Value<'_>, report: &mut Problems<'_>) -> Vec<OnChange> {
     let mut commands = Vec::new();
     for (at, table) in tables::read(TABLE, HEAD, key, value, report) {
         match read_one(at, table, report) {
@@ -24,7 +50,7 @@ pub(super) fn read(key: usize, value: &Value<'_>, report: &mut Report<'_>) -> Ve
     commands
 }
 
-fn read_one(at: usize, table: &DeTable<'_>, report: &mut Report<'_>) -> Result<OnChange, Wrong> {
+fn read_one(at: usize, table: &DeTable<'_>, report: &mut Problems<'_>) -> Result<OnChange, Wrong> {
     tables::report_unknown(TABLE, &KEYS, table, report);
     let triggers = tables::value(TABLE, table, "status", &STATUS)?.unwrap_or_else(Trigger::usual);
     let run = tables::value(TABLE, table, "run", &RUN)?;

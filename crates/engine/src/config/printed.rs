@@ -1,9 +1,8 @@
 //! The settings as text: with their present values, as a new file to start from, and for a bug report.
 
-use super::server_keys::HEAD;
 use super::settings::SETTINGS;
 use super::values::Config;
-use super::{host, host_keys, on_change, on_change_keys, server};
+use super::{host, on_change, server};
 
 /// Settings whose values may hold names or paths, which a bug report must not show.
 pub(super) const PRIVATE: [&str; 5] =
@@ -22,13 +21,13 @@ pub fn redacted(config: &Config) -> Vec<String> {
     let mut lines: Vec<_> =
         changed(config).into_iter().map(|(name, shown)| format!("{name} = {}", value(&name, shown))).collect();
     if !config.servers.is_empty() {
-        lines.push(format!("{HEAD} = {}", config.servers.len()));
+        lines.push(format!("{} = {}", server::HEAD, config.servers.len()));
     }
     if !config.on_change.is_empty() {
-        lines.push(format!("{} = {}", on_change_keys::HEAD, config.on_change.len()));
+        lines.push(format!("{} = {}", on_change::HEAD, config.on_change.len()));
     }
     if !config.hosts.is_empty() {
-        lines.push(format!("{} = {}", host_keys::HEAD, config.hosts.len()));
+        lines.push(format!("{} = {}", host::HEAD, config.hosts.len()));
     }
     lines
 }

@@ -94,14 +94,14 @@ impl Problem {
 }
 
 /// Collects the problems of one text.
-pub(super) struct Report<'t> {
+pub(super) struct Problems<'t> {
     text: &'t str,
     path: &'t Path,
     /// Each with its offset into the text, if it has one.
     found: Vec<(Option<usize>, String, Option<String>, Instead)>,
 }
 
-impl<'t> Report<'t> {
+impl<'t> Problems<'t> {
     pub(super) fn new(text: &'t str, path: &'t Path) -> Self {
         Self { text, path, found: Vec::new() }
     }

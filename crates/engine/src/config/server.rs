@@ -9,14 +9,64 @@ use std::collections::BTreeSet;
 
 use toml::de::DeTable;
 
-use super::form::{Value, Wrong};
-use super::problem::Report;
-use super::server_keys::{ADDRESS, HEAD, KEYS, TABLE, TOKEN_ENV, TOKEN_FILE};
+use super::form::{Form, Value, Wrong, as_path, quoted, text};
+use super::problem::Problems;
 use super::tables;
 use pilotlight_agents::channel::endpoint::{ServerSetting, TokenSource};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+/// The name of the table.
+pub(super) const TABLE: &str = "server";
+/// How it is written.
+pub(super) const HEAD: &str = "[[server]]";
+/// The keys of a server, each with its form.
+pub(super) const KEYS: [(&str, &str); 3] =
+    [("address", ADDRESS.text), ("token-file", TOKEN_FILE.text), ("token-env", TOKEN_ENV.text)];
+
+/// Only loopback: prompts and tokens are sent unencrypted.
+const ADDRESS: Form<SocketAddr> = Form {
+    text: "an address of this machine with its port, such as \"127.0.0.1:4321\" or \"[::1]:4321\"",
+    read: |value| {
+        let text = text(value)?;
+        let Ok(written) = text.parse::<SocketAddr>() else {
+            let is_name = text.starts_with("localhost:");
+            return Err(Wrong::new(value, if is_name { "names are not looked up" } else { "this is not one" }));
+        };
+        let address = SocketAddr::new(written.ip().to_canonical(), written.port());
+        if !address.ip().is_loopback() {
+            let what = format!("{address} is not on this machine's loopback, and nothing is sent anywhere else");
+            Err(Wrong::new(value, what))
+        } else if address.port() == 0 {
+            Err(Wrong::new(value, "0 is not a port"))
+        } else {
+            Ok(address)
+        }
+    },
+    show: |address| quoted(&address.to_string()),
+};
+
+const TOKEN_FILE: Form<PathBuf> = Form {
+    text: "the file that holds its token, absolute or beginning with ~/",
+    read: |value| as_path(text(value)?).map_err(|why| Wrong::new(value, format!("this {why}"))),
+    show: |path| quoted(&path.to_string_lossy()),
+};
+
+const TOKEN_ENV: Form<String> = Form {
+    text: "the name of the environment variable that holds its token",
+    read: |value| {
+        let text = text(value)?;
+        let is_name = text.chars().all(|c| c == '_' || c.is_ascii_alphanumeric());
+        if text.is_empty() || !is_name || text.starts_with(|c: char| c.is_ascii_digit()) {
+            return Err(Wrong::new(value, "this is not one"));
+        }
+        Ok(text.to_owned())
+    },
+    show: |name| quoted(name),
+};
 
 /// Reads all servers. A wrong one is reported and left out.
-pub(super) fn read(key: usize, value: &Value<'_>, report: &mut Report<'_>) -> Vec<ServerSetting> {
+pub(super) fn read(key: usize, value: &Value<'_>, report: &mut Problems<'_>) -> Vec<ServerSetting> {
     let (mut servers, mut addresses) = (Vec::new(), BTreeSet::new());
     for (at, table) in tables::read(TABLE, HEAD, key, value, report) {
         match read_one(at, table, report) {
@@ -31,7 +81,7 @@ pub(super) fn read(key: usize, value: &Value<'_>, report: &mut Report<'_>) -> Ve
     servers
 }
 
-fn read_one(at: usize, table: &DeTable<'_>, report: &mut Report<'_>) -> Result<ServerSetting, Wrong> {
+fn read_one(at: usize, table: &DeTable<'_>, report: &mut Problems<'_>) -> Result<ServerSetting, Wrong> {
     if let Some((key, _)) = table.get_key_value("token") {
         let what = "a token must not be in the config: `token-file` names a file that holds it, `token-env` an environment \
                     variable";

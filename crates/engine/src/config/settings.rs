@@ -1,6 +1,6 @@
 //! The list of settings. Reading, the printed config and the hint at the nearest key are all driven by it: a new
 //! setting is a field in [`Config`] and an entry here. Only `[[server]]`, which may occur any number of times, has its
-//! own list in `server_keys.rs`.
+//! own list in `server.rs`.
 //!
 //! Defaults are not repeated here: a setting's default is what its field holds in `Config::default()`.
 

@@ -3,7 +3,7 @@
 use toml::de::{DeTable, DeValue};
 
 use super::form::{Form, Value, Wrong};
-use super::problem::Report;
+use super::problem::Problems;
 
 /// The tables of this name, each with its offset. Anything else in their place is reported, and is none.
 pub(super) fn read<'v, 't>(
@@ -11,7 +11,7 @@ pub(super) fn read<'v, 't>(
     head: &str,
     key: usize,
     value: &'v Value<'t>,
-    report: &mut Report<'_>,
+    report: &mut Problems<'_>,
 ) -> Vec<(usize, &'v DeTable<'t>)> {
     let as_table = |item: &'v Value<'t>| match item.get_ref() {
         DeValue::Table(table) => Some((item.span().start, table)),
@@ -33,7 +33,7 @@ pub(super) fn value<T>(name: &str, table: &DeTable<'_>, key: &str, form: &Form<T
 }
 
 /// Reports the keys of such a table that are none of the `known` ones.
-pub(super) fn report_unknown(name: &str, known: &[(&str, &str)], table: &DeTable<'_>, report: &mut Report<'_>) {
+pub(super) fn report_unknown(name: &str, known: &[(&str, &str)], table: &DeTable<'_>, report: &mut Problems<'_>) {
     for key in table.keys().filter(|key| known.iter().all(|(known, _)| known != key.get_ref())) {
         report.unknown_key(name, key);
     }

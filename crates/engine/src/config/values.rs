@@ -28,7 +28,7 @@ pub struct Config {
     pub servers: Vec<ServerSetting>,
     pub on_change: Vec<OnChange>,
     /// No two with the same name.
-    pub hosts: Vec<Host>,
+    pub hosts: Vec<HostSetting>,
 }
 
 impl Config {
@@ -44,7 +44,7 @@ impl Config {
 
 /// `[[host]]`: another machine, whose sessions are shown here.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Host {
+pub struct HostSetting {
     /// What it is called here.
     pub name: String,
     pub reach: Reach,

@@ -3,7 +3,7 @@
 use crate::Entry;
 use crate::config::ServiceUse;
 use crate::connections::Connections;
-use crate::control::{self, Probe};
+use crate::control::{self, SocketState};
 use crate::disk::Disk;
 use crate::parts::server_searches::server_state;
 use crate::world::World;
@@ -107,7 +107,7 @@ impl Connections {
         }
         let page = disk.page(key);
         let folders = self.holder_folders.iter().map(|folder| folder.join(page.key()));
-        folders.into_iter().find(|folder| matches!(control::probe(folder), Ok(Probe::Served)))
+        folders.into_iter().find(|folder| matches!(control::socket_state(folder), Ok(SocketState::Served)))
     }
 
     /// Determines whether the server of a session's owner can be reached, without connecting to it.

@@ -78,7 +78,7 @@ impl Connections {
 mod tests {
     use super::*;
     use crate::config::Config;
-    use crate::last_seen::Seen;
+    use crate::last_seen::LastSeen;
     use crate::world::Changes;
     use pilotlight_agents::home::Home;
     use serde_json::json;
@@ -92,7 +92,7 @@ mod tests {
         fs::create_dir_all(home.path(id)).unwrap();
         let config = Config { service: ServiceUse::Watch, ..Config::default() };
         let mut world = World::new(config, crate::world::Pace::Following);
-        let mut disk = Disk::new(std::slice::from_ref(&home), Seen::default(), world.now().awake);
+        let mut disk = Disk::new(std::slice::from_ref(&home), LastSeen::default(), world.now().awake);
         let mut connections = Connections::new();
         let now = world.now().wall;
         let event =

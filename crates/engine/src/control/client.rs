@@ -4,7 +4,7 @@ use super::command::HostReport;
 use super::transport;
 use super::wire::{ACK, ORDER_MAX, TrayRequest};
 use crate::observation::Observation;
-use pilotlight_core::order::{Order, Report};
+use pilotlight_core::order::{Order, OrderReport};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::io;
@@ -157,12 +157,12 @@ impl OrderConnection {
     ///
     /// # Errors
     /// If the tray closes the connection before it reported an end. The message is for the user.
-    pub async fn next(&mut self) -> io::Result<Option<Report>> {
+    pub async fn next(&mut self) -> io::Result<Option<OrderReport>> {
         if self.over {
             return Ok(None);
         }
         let report = self.read().await?;
-        self.over = matches!(report, Report::End(_));
+        self.over = matches!(report, OrderReport::End(_));
         Ok(Some(report))
     }
 

@@ -3,7 +3,7 @@
 
 use super::pipe::outbox::Outbox;
 use crate::observation::Observation;
-use pilotlight_core::order::{Order, Report};
+use pilotlight_core::order::{Order, OrderReport};
 use pilotlight_core::remote::SessionReport;
 use pilotlight_core::session::Key;
 use pilotlight_core::time::{Span, Time};
@@ -82,7 +82,7 @@ pub struct RetryHost {
 pub struct PendingOrder {
     pub order: Order,
     /// Receives the reports; the last one is an end.
-    pub reply: UnboundedSender<Report>,
+    pub reply: UnboundedSender<OrderReport>,
     /// Drop the order if its reports have no receiver any more, unless something has already been sent. False for our
     /// own orders, which need no receiver.
     pub lapses: bool,
@@ -113,12 +113,12 @@ impl CancelState {
 
 impl PendingOrder {
     /// An order from a client, dropped when the client disconnects.
-    pub fn by_caller(order: Order, reply: UnboundedSender<Report>, caller: u32) -> Self {
+    pub fn by_caller(order: Order, reply: UnboundedSender<OrderReport>, caller: u32) -> Self {
         Self::new(order, reply, true, caller)
     }
 
     /// An order of our own.
-    pub fn by_us(order: Order, reply: UnboundedSender<Report>) -> Self {
+    pub fn by_us(order: Order, reply: UnboundedSender<OrderReport>) -> Self {
         Self::new(order, reply, false, std::process::id())
     }
 
@@ -143,7 +143,7 @@ impl PendingOrder {
         }
     }
 
-    fn new(order: Order, reply: UnboundedSender<Report>, lapses: bool, caller: u32) -> Self {
+    fn new(order: Order, reply: UnboundedSender<OrderReport>, lapses: bool, caller: u32) -> Self {
         let cancel_state = CancelState { taken_back: watch::Sender::new(false), begun: AtomicBool::new(false) };
         Self {
             order,
@@ -177,7 +177,7 @@ impl PendingOrder {
     }
 
     /// Sends a report, if it still has a receiver.
-    pub(crate) fn report(&self, report: Report) {
+    pub(crate) fn report(&self, report: OrderReport) {
         let _ = self.reply.send(report);
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! A Unix socket of mode 0600 in the folder that also holds the lock of the running tray; a named pipe on Windows. A
 //! client writes one [`Order`](pilotlight_core::order::Order) as a line of JSON and reads lines of JSON: first an immediate
-//! `"heard"`, which distinguishes a busy tray from one that hangs, then one [`Report`] per line, the last of which ends
+//! `"heard"`, which distinguishes a busy tray from one that hangs, then one [`OrderReport`] per line, the last of which ends
 //! the order. The client keeps its end open in the meantime: closing it takes the order back, as long as nothing was
 //! sent for it.
 //!
@@ -35,11 +35,11 @@ pub use client::{
     ask_to_serve,
 };
 pub use command::{Command, HostReport, PendingOrder, RetryHost};
-pub use transport::{Probe, probe};
+pub use transport::{SocketState, socket_state};
 pub use wire::ORDER_MAX;
 
 use caller::CallerPolicy;
-use pilotlight_core::order::{Outcome, Report};
+use pilotlight_core::order::{OrderReport, Outcome};
 use pilotlight_system::log::{self, cause, private};
 use pipe::{Service, serve_pipe};
 use serde::Serialize;
@@ -215,7 +215,7 @@ async fn serve_client(
     }
     // A tray that was blocked may read an order whose command has exited in the meantime. Such an order is dropped.
     if timeout(HANGUP_GRACE, from.read(&mut [0])).await.is_ok() {
-        return write(&mut to, &Report::End(taken_back())).await;
+        return write(&mut to, &OrderReport::End(taken_back())).await;
     }
     match request {
         ClientRequest::Order(order) => {
@@ -263,7 +263,7 @@ fn taken_back() -> Outcome {
 /// happened: that nothing was sent, or how the order ended if that shows soon.
 async fn write_reports(
     pending: PendingOrder,
-    mut reports: UnboundedReceiver<Report>,
+    mut reports: UnboundedReceiver<OrderReport>,
     from: &mut ReadHalf<transport::ServerStream>,
     to: &mut WriteHalf<transport::ServerStream>,
 ) -> io::Result<()> {
@@ -274,10 +274,10 @@ async fn write_reports(
     loop {
         tokio::select! {
             report = reports.recv() => {
-                let unreported = || Report::End(Outcome::Unconfirmed("may have happened: the tray did not say how it ended".into()));
+                let unreported = || OrderReport::End(Outcome::Unconfirmed("may have happened: the tray did not say how it ended".into()));
                 let report = report.unwrap_or_else(unreported);
                 write(to, &report).await?;
-                if matches!(report, Report::End(_)) {
+                if matches!(report, OrderReport::End(_)) {
                     return Ok(());
                 }
             }
@@ -285,7 +285,7 @@ async fn write_reports(
             // longer.
             _ = from.read(&mut more), if until.is_none() => {
                 if cancel_state.take_back() {
-                    return write(to, &Report::End(taken_back())).await;
+                    return write(to, &OrderReport::End(taken_back())).await;
                 }
                 until = Some(Instant::now() + ENDS_WITHIN);
             }
@@ -329,7 +329,7 @@ async fn read_request(from: &mut ReadHalf<transport::ServerStream>) -> Result<Op
 }
 
 async fn refuse(to: &mut WriteHalf<transport::ServerStream>, reason: String) -> io::Result<()> {
-    write(to, &Report::End(Outcome::Refused(reason))).await
+    write(to, &OrderReport::End(Outcome::Refused(reason))).await
 }
 
 async fn write(to: &mut WriteHalf<transport::ServerStream>, message: &impl Serialize) -> io::Result<()> {

@@ -175,7 +175,7 @@ fn ticket_of(caller: u32) -> Option<(String, Process)> {
 
 /// Elsewhere, nothing is asked of those who give orders.
 #[cfg(not(target_os = "linux"))]
-const fn ticket_of(_giver: u32) -> Option<(String, Process)> {
+const fn ticket_of(_caller: u32) -> Option<(String, Process)> {
     None
 }
 

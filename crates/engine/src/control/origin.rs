@@ -126,7 +126,7 @@ pub(crate) fn check(
 /// Other systems do not show enough.
 #[cfg(not(target_os = "linux"))]
 pub(crate) const fn check(
-    _giver: u32,
+    _caller: u32,
     _is_click: bool,
     _allowed: Option<Time>,
     _session: &Session,

@@ -15,7 +15,7 @@ use super::wire::ORDER_MAX;
 use lines::{FromHost, Hello, ToHost};
 use outbox::Outbox;
 use pilotlight_core::action::ActionFlag;
-use pilotlight_core::order::{Order, Outcome, Report};
+use pilotlight_core::order::{Order, OrderReport, Outcome};
 use pilotlight_system::clock::Clock;
 use serde::Serialize;
 use std::collections::HashMap;
@@ -46,7 +46,7 @@ pub struct Service<'a> {
 
 /// The orders under way over a pipe.
 #[derive(Default)]
-struct Orders {
+struct PipedOrders {
     stands: HashMap<u64, Arc<CancelState>>,
     forwarders: JoinSet<()>,
 }
@@ -66,11 +66,11 @@ pub async fn serve_pipe(
     (service.handle)(Command::TellAll(Arc::clone(&outbox)));
     let (reply, mut reports) = channel(REPORTS_QUEUED);
     let (mut from, mut line) = (BufReader::new(from), Vec::new());
-    let mut orders = Orders::default();
+    let mut orders = PipedOrders::default();
     loop {
         tokio::select! {
             Some((n, report)) = reports.recv() => {
-                if matches!(report, Report::End(_)) {
+                if matches!(report, OrderReport::End(_)) {
                     orders.stands.remove(&n);
                 }
                 write(&mut to, &[FromHost::Report { n, report }]).await?;
@@ -102,9 +102,9 @@ fn listen_for_bridges(service: &Service<'_>) {
     (service.handle)(Command::RestartBridgeListener(reply));
 }
 
-impl Orders {
+impl PipedOrders {
     /// Does what a line asks for. Returns what is answered at once.
-    fn take(&mut self, asked: ToHost, service: &Service<'_>, reply: &Sender<(u64, Report)>) -> Option<FromHost> {
+    fn take(&mut self, asked: ToHost, service: &Service<'_>, reply: &Sender<(u64, OrderReport)>) -> Option<FromHost> {
         match asked {
             ToHost::Ping(n) => return Some(FromHost::Pong(n)),
             ToHost::Seen(ids) => (service.handle)(Command::SeenByIds(ids)),
@@ -114,13 +114,13 @@ impl Orders {
             ToHost::TakeBack(n) => {
                 let outcome = Outcome::Failed("interrupted; nothing was sent".into());
                 let cancel_state = self.stands.get(&n)?;
-                return cancel_state.take_back().then(|| FromHost::Report { n, report: Report::End(outcome) });
+                return cancel_state.take_back().then(|| FromHost::Report { n, report: OrderReport::End(outcome) });
             }
             ToHost::Order { n, order } => {
                 // Another process may have listened for them, and have ended since.
                 listen_for_bridges(service);
                 if let Err(why) = self.give(n, *order, service, reply) {
-                    return Some(FromHost::Report { n, report: Report::End(Outcome::Refused(why)) });
+                    return Some(FromHost::Report { n, report: OrderReport::End(Outcome::Refused(why)) });
                 }
             }
         }
@@ -132,7 +132,7 @@ impl Orders {
         n: u64,
         order: Order,
         service: &Service<'_>,
-        reply: &Sender<(u64, Report)>,
+        reply: &Sender<(u64, OrderReport)>,
     ) -> Result<(), String> {
         if order.operation.action().is(ActionFlag::OpensWindow) {
             return Err("no window is opened on a machine for somebody at another one".into());
@@ -152,9 +152,9 @@ impl Orders {
         self.forwarders.spawn(async move {
             loop {
                 let unreported =
-                    || Report::End(Outcome::Unconfirmed("may have happened: it did not say how it ended".into()));
+                    || OrderReport::End(Outcome::Unconfirmed("may have happened: it did not say how it ended".into()));
                 let report = reports.recv().await.unwrap_or_else(unreported);
-                let is_over = matches!(report, Report::End(_));
+                let is_over = matches!(report, OrderReport::End(_));
                 if reply.send((n, report)).await.is_err() || is_over {
                     return;
                 }

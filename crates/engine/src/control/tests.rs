@@ -106,14 +106,14 @@ fn line(order: &Order) -> Vec<u8> {
     line
 }
 
-fn done(words: &str) -> Report {
-    Report::End(Outcome::Done(words.into()))
+fn done(words: &str) -> OrderReport {
+    OrderReport::End(Outcome::Done(words.into()))
 }
 
 fn refused(answer: &str) -> String {
     let mut lines = answer.lines();
     let report = serde_json::from_str(lines.next().expect("an answer")).unwrap();
-    let Report::End(Outcome::Refused(reason)) = report else { panic!("{report:?}") };
+    let OrderReport::End(Outcome::Refused(reason)) = report else { panic!("{report:?}") };
     assert_eq!(lines.next(), None);
     reason
 }
@@ -136,8 +136,8 @@ fn an_order_goes_in_and_its_reports_come_out() {
     let pending = tray.pending.recv().unwrap();
     assert_eq!(pending.order, stop("one"));
     let reports = [
-        Report::Step(Step::Abort, "a\nb".into()),
-        Report::Request(ShownRequest::verbatim("x".repeat(300_000))),
+        OrderReport::Step(Step::Abort, "a\nb".into()),
+        OrderReport::Request(ShownRequest::verbatim("x".repeat(300_000))),
         done("it is over"),
     ];
     for report in &reports {
@@ -338,7 +338,7 @@ fn what_concerns_no_session_is_answered_at_once() {
 }
 
 /// The last report of an answer.
-fn last(answer: &str) -> Report {
+fn last(answer: &str) -> OrderReport {
     serde_json::from_str(answer.lines().last().expect("an answer")).unwrap()
 }
 
@@ -420,14 +420,14 @@ fn the_longest_waiting_client_of_the_busiest_process_is_dismissed() {
 fn probing_a_socket_with_a_full_backlog_does_not_block() {
     let scratch = tempfile::tempdir().unwrap();
     let folder = scratch.path();
-    assert_eq!(probe(folder).unwrap(), Probe::Absent);
+    assert_eq!(socket_state(folder).unwrap(), SocketState::Absent);
     let listener = std::os::unix::net::UnixListener::bind(folder.join("pilotlight.sock")).unwrap();
-    assert_eq!(probe(folder).unwrap(), Probe::Served);
+    assert_eq!(socket_state(folder).unwrap(), SocketState::Served);
     rustix::net::listen(&listener, 0).unwrap();
     for _ in 0..4 {
-        assert_eq!(probe(folder).unwrap(), Probe::Served);
+        assert_eq!(socket_state(folder).unwrap(), SocketState::Served);
     }
     drop(listener);
-    assert_eq!(probe(folder).unwrap(), Probe::Stale);
-    assert_eq!(probe(&folder.join("absent")).unwrap(), Probe::Absent);
+    assert_eq!(socket_state(folder).unwrap(), SocketState::Stale);
+    assert_eq!(socket_state(&folder.join("absent")).unwrap(), SocketState::Absent);
 }

@@ -10,14 +10,14 @@ use unix as system;
 #[cfg(windows)]
 use windows as system;
 
-pub use system::probe;
+pub use system::socket_state;
 pub(super) use system::{
     ClientStream, Listener, ServerStream, SocketFile, bind, connect, display_path, is_scarce, server_of,
 };
 
 /// Whether a tray serves the socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Probe {
+pub enum SocketState {
     /// There is no socket.
     Absent,
     /// A tray that was killed left its socket behind. Never on Windows: a pipe disappears with its last handle.

@@ -122,7 +122,7 @@ impl Disk {
 mod tests {
     use super::*;
     use crate::config::Config;
-    use crate::last_seen::Seen;
+    use crate::last_seen::LastSeen;
     use crate::parts::file_systems::tests::{block, on, release};
     use pilotlight_agents::home::Home;
     use pilotlight_core::session::HomeId;
@@ -132,7 +132,7 @@ mod tests {
     fn case_179_what_changes_while_its_file_system_is_busy_is_read_afterwards() {
         let scratch = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(Home::at(scratch.path()).path("one")).unwrap();
-        let (mut disk, mut world) = Disk::alone(&[Home::at(scratch.path())], Config::default(), Seen::default());
+        let (mut disk, mut world) = Disk::alone(&[Home::at(scratch.path())], Config::default(), LastSeen::default());
         let key = Key::new(HomeId::default(), "one");
         disk.check_homes(&world);
         disk.file_systems = on(&[scratch.path().to_str().unwrap()]);

@@ -5,7 +5,7 @@ use super::reading;
 use super::scan::NAMES_PER_STEP;
 use crate::disk::Disk;
 use crate::parts::shares::for_shares;
-use crate::wakeup::SignalSource;
+use crate::steps::wakeups::SignalSource;
 use crate::world::World;
 use pilotlight_agents::listing::QuickScan;
 use pilotlight_agents::reading::{PastSession, Reading};
@@ -100,7 +100,7 @@ fn scans(scan: &dyn QuickScan, ids: &[Arc<str>], reading: &Reading<'_>) -> Vec<O
 mod tests {
     use super::*;
     use crate::config::Config;
-    use crate::last_seen::Seen;
+    use crate::last_seen::LastSeen;
     use pilotlight_agents::home::Home;
     use pilotlight_core::session::HomeId;
     use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
@@ -128,7 +128,7 @@ mod tests {
         let listings = inotify::init(CreateFlags::NONBLOCK).unwrap();
         inotify::add_watch(&listings, &day, WatchFlags::OPEN | WatchFlags::CLOSE).unwrap();
 
-        let (mut disk, world) = Disk::alone(&[Home::at(home.path())], Config::default(), Seen::default());
+        let (mut disk, world) = Disk::alone(&[Home::at(home.path())], Config::default(), LastSeen::default());
         disk.check_homes(&world);
         while disk.take_glimpses(&world) {}
         assert_eq!(disk.history.of_home(HomeId(0)).map(|key| key.id.to_string()).collect::<Vec<_>>(), ids);
@@ -169,7 +169,7 @@ mod tests {
         settle(&["", "2026", "2026/11", "2026/11/21", "2026/11/22"]);
         let listings = inotify::init(CreateFlags::NONBLOCK).unwrap();
         inotify::add_watch(&listings, &day, WatchFlags::OPEN | WatchFlags::CLOSE).unwrap();
-        let (mut disk, mut world) = Disk::alone(&[Home::at(home.path())], Config::default(), Seen::default());
+        let (mut disk, mut world) = Disk::alone(&[Home::at(home.path())], Config::default(), LastSeen::default());
         let rescan = |disk: &mut Disk, world: &mut World| {
             disk.rescan_now(world);
             let sessions = disk.history.of_home(HomeId(0)).map(|key| key.id.to_string()).collect::<BTreeSet<_>>();

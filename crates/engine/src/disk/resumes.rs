@@ -5,7 +5,7 @@ use crate::parts::resumes::{RESUME_TIMEOUT, ResumeRecord};
 use crate::world::World;
 use pilotlight_core::action::{Action, ActionFlag};
 use pilotlight_core::fleet::Session;
-use pilotlight_core::order::{Doubt, Order};
+use pilotlight_core::order::{Order, Risk};
 use pilotlight_core::session::Key;
 use pilotlight_core::time::Time;
 use pilotlight_system::log::{self, cause};
@@ -64,7 +64,7 @@ impl Disk {
 
     /// The processes that may have a session open and do not say so, which are to be asked before an order that resumes it.
     pub(crate) fn suspects(&self, key: &Key, order: &Order, session: &Session) -> Vec<u32> {
-        let is_settled = order.agreed.contains(&Doubt::OtherOwner) || session.runner().live().is_some();
+        let is_settled = order.agreed.contains(&Risk::OtherOwner) || session.runner().live().is_some();
         if is_settled || !order.operation.action().is(ActionFlag::Recovery) {
             return Vec::new();
         }

@@ -1,7 +1,7 @@
 //! Seen marks: the user's, and those that other processes of ours write.
 
 use crate::disk::Disk;
-use crate::last_seen::{AHEAD, Marks};
+use crate::last_seen::{AHEAD, SessionMarks};
 use crate::world::World;
 use pilotlight_agents::reader::Reader;
 use pilotlight_core::session::{Key, Session};
@@ -25,7 +25,7 @@ impl Disk {
         for key in keys.iter().filter(|key| key.host.is_none()) {
             if let Some(session) = world.fleet.session(key) {
                 session.seen = Some(now.wall);
-                let seen = Marks { seen: Some(now.wall), ..Marks::default() };
+                let seen = SessionMarks { seen: Some(now.wall), ..SessionMarks::default() };
                 self.seen.note(self.homes.hash(key.home), &key.id, seen, now.wall);
                 world.changes.redraw = true;
             }
@@ -37,8 +37,8 @@ impl Disk {
     }
 
     /// Remembers this of a session, also for our other processes.
-    pub(crate) fn remember(&mut self, world: &mut World, key: &Key, marks: Marks) {
-        if marks == Marks::default() {
+    pub(crate) fn remember(&mut self, world: &mut World, key: &Key, marks: SessionMarks) {
+        if marks == SessionMarks::default() {
             return;
         }
         let (home, now) = (self.homes.hash(key.home), world.now().wall);
@@ -85,7 +85,7 @@ impl Disk {
 mod tests {
     use super::*;
     use crate::config::Config;
-    use crate::last_seen::{FILE, Seen};
+    use crate::last_seen::{FILE, LastSeen};
     use pilotlight_agents::home::Home;
     use pilotlight_core::session::HomeId;
     use std::fs;
@@ -94,7 +94,7 @@ mod tests {
     /// What is on disk, where these homes were read, each with a session of the same id.
     fn read(homes: &[PathBuf], state: &Path) -> (Disk, World) {
         let homes: Vec<_> = homes.iter().map(|home| Home::at(home)).collect();
-        let (mut disk, mut world) = Disk::alone(&homes, Config::default(), Seen::load(Some(state.join(FILE))));
+        let (mut disk, mut world) = Disk::alone(&homes, Config::default(), LastSeen::load(Some(state.join(FILE))));
         disk.check_homes(&world);
         for number in 0..homes.len() {
             let key = key(number);

@@ -158,7 +158,7 @@ impl Disk {
 mod tests {
     use super::*;
     use crate::config::Config;
-    use crate::last_seen::Seen;
+    use crate::last_seen::LastSeen;
     use pilotlight_core::session::HomeId;
     use std::fs;
     use std::time::Duration;
@@ -168,7 +168,7 @@ mod tests {
     fn case_287_the_home_of_an_agent_that_is_used_for_the_first_time_is_followed_with_the_next_rescan() {
         let scratch = tempfile::tempdir().unwrap();
         let (first, later) = (Home::at(&scratch.path().join("first")), Home::at(&scratch.path().join("later")));
-        let (mut disk, world) = Disk::alone(std::slice::from_ref(&first), Config::default(), Seen::default());
+        let (mut disk, world) = Disk::alone(std::slice::from_ref(&first), Config::default(), LastSeen::default());
         let made = later.clone();
         let homes = move |_: &Config| {
             let there = [&made].into_iter().filter(|home| home.root().is_dir());
@@ -196,7 +196,7 @@ mod tests {
         let base = scratch.path().canonicalize().unwrap();
         let (first, later) = (Home::at(&base.join("first")), Home::at(&base.join("user/later")));
         fs::create_dir_all(first.root()).unwrap();
-        let (mut disk, mut world) = Disk::alone(std::slice::from_ref(&first), Config::default(), Seen::default());
+        let (mut disk, mut world) = Disk::alone(std::slice::from_ref(&first), Config::default(), LastSeen::default());
         let (followed, made) = (first.clone(), later.clone());
         let homes = move |_: &Config| match made.folder().is_dir() {
             true => Followed { homes: vec![followed.clone(), made.clone()], awaited: Vec::new() },

@@ -1,7 +1,7 @@
 //! What is run to reach a host.
 #![cfg_attr(target_os = "linux", allow(unsafe_code))]
 
-use crate::config::{Host, Reach};
+use crate::config::{HostSetting, Reach};
 use crate::control::pipe::lines::STARTS_AGAIN;
 use pilotlight_system::paths::{expand, user_home};
 use serde::{Deserialize, Serialize};
@@ -153,7 +153,7 @@ impl Way {
     }
 
     /// The host of this name in the settings, with the program at this place there, in this home.
-    pub fn host(&self, name: &str, program: &str, home: &str) -> Host {
+    pub fn host(&self, name: &str, program: &str, home: &str) -> HostSetting {
         let reach = match self {
             // A shell there expands it.
             Self::Ssh(to) => {
@@ -166,11 +166,11 @@ impl Way {
                 Reach::Command(before.iter().cloned().chain(serve).collect())
             }
         };
-        Host { name: name.to_owned(), reach }
+        HostSetting { name: name.to_owned(), reach }
     }
 
     /// Whether a host is reached so.
-    pub fn is_of(&self, host: &Host) -> bool {
+    pub fn is_of(&self, host: &HostSetting) -> bool {
         match (self, &host.reach) {
             (Self::Ssh(one), Reach::Ssh { to, .. }) => one == to,
             (Self::Command(before), Reach::Command(words)) => words.starts_with(before),
@@ -194,7 +194,7 @@ impl fmt::Display for Way {
 }
 
 /// The words that run `serve` on a host.
-pub(super) fn serve(host: &Host) -> Vec<OsString> {
+pub(super) fn serve(host: &HostSetting) -> Vec<OsString> {
     match &host.reach {
         Reach::Ssh { to, program } => Way::Ssh(to.clone()).words(&[program, "serve", "--stdio"]),
         Reach::Command(words) => Way::Command(words.clone()).words(&[]),
@@ -203,7 +203,7 @@ pub(super) fn serve(host: &Host) -> Vec<OsString> {
 
 /// What a shell there is sent before all else, if there is one: it runs `serve`, if what starts with a shell took the place of
 /// the one that was asked to. If that reads a line of the input, it reads this one; else `serve` does, and passes it over.
-pub(super) fn again(host: &Host) -> Option<String> {
+pub(super) fn again(host: &HostSetting) -> Option<String> {
     match &host.reach {
         Reach::Ssh { program, .. } => Some(format!("{STARTS_AGAIN}{program} serve --stdio\n")),
         Reach::Command(_) => None,
@@ -213,7 +213,7 @@ pub(super) fn again(host: &Host) -> Option<String> {
 /// The words that resume a session of a host in a terminal of this machine. `None` if the host is not reached by `ssh`: then
 /// nothing is known that opens a terminal there. What the user works with in that terminal, such as forwarded keys, is as in
 /// their own `ssh`.
-pub fn resume(host: &Host, id: &str) -> Option<Vec<OsString>> {
+pub fn resume(host: &HostSetting, id: &str) -> Option<Vec<OsString>> {
     match &host.reach {
         Reach::Ssh { to, program } => {
             let mut words = ssh(to, true);
@@ -225,7 +225,7 @@ pub fn resume(host: &Host, id: &str) -> Option<Vec<OsString>> {
 }
 
 /// Whether a terminal of this machine can run a command there.
-pub const fn has_terminal(host: &Host) -> bool {
+pub const fn has_terminal(host: &HostSetting) -> bool {
     matches!(host.reach, Reach::Ssh { .. })
 }
 
@@ -236,12 +236,12 @@ mod tests {
     #[test]
     fn case_402_ssh_is_told_what_it_must_not_take_for_an_option() {
         let reach = Reach::Ssh { to: "devbox".into(), program: "pilotlight".into() };
-        let host = Host { name: "devbox".into(), reach };
+        let host = HostSetting { name: "devbox".into(), reach };
         let ends =
             |words: &[OsString], end: &[&str]| words.ends_with(&end.iter().map(OsString::from).collect::<Vec<_>>());
         assert!(ends(&serve(&host), &["--", "devbox", "pilotlight", "serve", "--stdio"]));
         assert!(ends(&resume(&host, "3aac").unwrap(), &["--", "devbox", "pilotlight", "resume", "--here", "3aac"]));
-        let boxed = Host { name: "box".into(), reach: Reach::Command(vec!["docker".into(), "exec".into()]) };
+        let boxed = HostSetting { name: "box".into(), reach: Reach::Command(vec!["docker".into(), "exec".into()]) };
         assert_eq!(resume(&boxed, "3aac"), None);
     }
 }

@@ -2,14 +2,14 @@
 
 use super::command::{Leader, Orphan, again, serve};
 use super::incoming::{Incoming, Unheard};
-use super::orders::Orders;
+use super::orders::SentOrders;
 use super::rate_limiter::FLOODS_AFTER;
 use super::stderr::{StderrTail, last_line};
 use super::why;
-use crate::config::Host;
+use crate::config::HostSetting;
 use crate::control::PendingOrder;
 use crate::control::pipe::lines::{FromHost, Hello, ToHost};
-use pilotlight_core::order::{Outcome, Report};
+use pilotlight_core::order::{OrderReport, Outcome};
 use pilotlight_core::text::plain;
 use pilotlight_system::log::{self, private};
 use std::sync::Arc;
@@ -106,11 +106,11 @@ impl Drop for Link {
 
 impl Link {
     /// Starts to keep a connection, on the current runtime.
-    pub fn start(host: Host, generation: u64, purpose: Purpose, event: Sender<HostEvent>) -> Self {
+    pub fn start(host: HostSetting, generation: u64, purpose: Purpose, event: Sender<HostEvent>) -> Self {
         let (commands, told) = channel(QUEUED);
         let name: Arc<str> = host.name.as_str().into();
         let keeper =
-            Keeper { host, name, generation, purpose, event, told, orders: Orders::default(), held: Vec::new() };
+            Keeper { host, name, generation, purpose, event, told, orders: SentOrders::default(), held: Vec::new() };
         Self { commands, task: tokio::spawn(keeper.keep()).abort_handle() }
     }
 
@@ -119,7 +119,7 @@ impl Link {
         if let Err(error) = self.commands.try_send(told)
             && let ToLink::Order(pending) = error.into_inner()
         {
-            pending.report(Report::End(Outcome::Failed("its host is not reached; nothing was sent".into())));
+            pending.report(OrderReport::End(Outcome::Failed("its host is not reached; nothing was sent".into())));
         }
     }
 }
@@ -140,13 +140,13 @@ impl From<String> for Ended {
 }
 
 struct Keeper {
-    host: Host,
+    host: HostSetting,
     name: Arc<str>,
     generation: u64,
     purpose: Purpose,
     event: Sender<HostEvent>,
     told: Receiver<ToLink>,
-    orders: Orders,
+    orders: SentOrders,
     /// The orders for which the host is tried again: given as soon as it answers.
     held: Vec<PendingOrder>,
 }
@@ -217,7 +217,7 @@ impl Keeper {
         let queued = queued.filter_map(|told| if let ToLink::Order(pending) = told { Some(pending) } else { None });
         for pending in held.chain(queued) {
             let words = format!("{} is not reached: {}; nothing was sent", self.name, plain(why, WHY_MAX));
-            pending.report(Report::End(Outcome::Failed(words)));
+            pending.report(OrderReport::End(Outcome::Failed(words)));
         }
     }
 
@@ -350,7 +350,7 @@ impl Keeper {
     /// Passes reports on, and keeps the rest.
     fn take(&mut self, said: FromHost, batch: &mut Vec<HostEventKind>) {
         match said {
-            FromHost::Report { n, report: Report::End(outcome) } => self.orders.end(n, outcome, &self.name),
+            FromHost::Report { n, report: OrderReport::End(outcome) } => self.orders.end(n, outcome, &self.name),
             FromHost::Report { n, report } => self.orders.report(n, report, &self.name),
             line => batch.push(HostEventKind::Line(line)),
         }
@@ -361,7 +361,7 @@ impl Keeper {
 ///
 /// # Errors
 /// Why it cannot be started.
-fn start(host: &Host) -> Result<Running, String> {
+fn start(host: &HostSetting) -> Result<Running, String> {
     let (child, (to, from, said)) = Leader::piped(&serve(host), Orphan::Ends)?;
     let stderr = StderrTail::default();
     let reading = tokio::spawn(stderr.clone().read(said));

@@ -2,7 +2,7 @@
 
 use crate::control::PendingOrder;
 use crate::control::pipe::lines::ToHost;
-use pilotlight_core::order::{Outcome, Report};
+use pilotlight_core::order::{OrderReport, Outcome};
 use pilotlight_core::text::plain;
 use std::collections::BTreeMap;
 use tokio::task::JoinSet;
@@ -12,14 +12,14 @@ const WORDS_MAX: usize = 1000;
 
 /// The orders that are under way, each with the number that its reports have.
 #[derive(Default)]
-pub(super) struct Orders {
+pub(super) struct SentOrders {
     pending: BTreeMap<u64, PendingOrder>,
     last: u64,
     /// Each ends with its order's number when that is not wanted any more.
     withdrawn: JoinSet<u64>,
 }
 
-impl Orders {
+impl SentOrders {
     /// Notes an order. Returns the line that gives it to the host, and from then on it may have had its effect.
     pub(super) fn begin(&mut self, pending: PendingOrder) -> ToHost {
         self.last += 1;
@@ -55,7 +55,7 @@ impl Orders {
     }
 
     /// Passes a report on. One on no order of ours is ignored.
-    pub(super) fn report(&mut self, n: u64, report: Report, host: &str) {
+    pub(super) fn report(&mut self, n: u64, report: OrderReport, host: &str) {
         if let Some(pending) = self.pending.get(&n) {
             pending.report(made_safe(report, host));
         }
@@ -64,7 +64,7 @@ impl Orders {
     /// Passes the end of an order on.
     pub(super) fn end(&mut self, n: u64, outcome: Outcome, host: &str) {
         if let Some(pending) = self.pending.remove(&n) {
-            pending.report(made_safe(Report::End(outcome), host));
+            pending.report(made_safe(OrderReport::End(outcome), host));
         }
     }
 
@@ -72,7 +72,7 @@ impl Orders {
     pub(super) fn lose(&mut self, host: &str) {
         for (_, pending) in std::mem::take(&mut self.pending) {
             let words = format!("may have happened: the connection to {host} was lost before it said how it ended");
-            pending.report(Report::End(Outcome::Unconfirmed(words)));
+            pending.report(OrderReport::End(Outcome::Unconfirmed(words)));
         }
         self.withdrawn.abort_all();
     }
@@ -80,18 +80,18 @@ impl Orders {
 
 /// Sanitizes the words of a report, and names the machine in those about a failure. Requests and questions pass unchanged; the
 /// code that shows them sanitizes them.
-fn made_safe(report: Report, host: &str) -> Report {
+fn made_safe(report: OrderReport, host: &str) -> OrderReport {
     let safe = |words: String| String::from(plain(&words, WORDS_MAX));
     let there = |words: String| format!("on {host}: {}", safe(words));
     match report {
-        Report::Step(step, words) => Report::Step(step, safe(words)),
-        Report::End(outcome) => Report::End(match outcome {
+        OrderReport::Step(step, words) => OrderReport::Step(step, safe(words)),
+        OrderReport::End(outcome) => OrderReport::End(match outcome {
             Outcome::Done(words) => Outcome::Done(safe(words)),
             Outcome::Failed(words) => Outcome::Failed(there(words)),
             Outcome::Unconfirmed(words) => Outcome::Unconfirmed(there(words)),
             Outcome::Refused(words) => Outcome::Refused(there(words)),
             Outcome::Unknown => Outcome::Unknown,
         }),
-        Report::Request(_) | Report::Question(_) => report,
+        OrderReport::Request(_) | OrderReport::Question(_) => report,
     }
 }

@@ -7,7 +7,7 @@ mod ssh_config;
 
 use super::command::{Leader, Way};
 use super::stderr::{StderrTail, last_line};
-use crate::config::Host;
+use crate::config::HostSetting;
 use crate::config::edit::wrong_host;
 use pilotlight_system::paths;
 use std::collections::BTreeSet;
@@ -106,7 +106,7 @@ const SOURCES: [Source; 3] = [
 ];
 
 /// The candidates of all sources, without those that the settings have already. `more` are known otherwise.
-pub async fn candidates(hosts: &[Host], more: Vec<Candidate>) -> Suggested {
+pub async fn candidates(hosts: &[HostSetting], more: Vec<Candidate>) -> Suggested {
     let asked: Vec<_> = SOURCES.iter().map(|source| tokio::spawn(ask(source))).collect();
     let (mut found, mut missing) = (more, Vec::new());
     if let Some(folder) = paths::user_home().map(|home| home.join(".ssh")) {

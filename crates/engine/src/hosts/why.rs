@@ -1,7 +1,7 @@
 //! Why a host cannot be reached, in words for the user.
 
 use super::stderr::last_line;
-use crate::config::{Host, Reach};
+use crate::config::{HostSetting, Reach};
 use pilotlight_core::text::plain;
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ const KNOWN: [(&str, &str); 7] = [
 
 /// Why the child of a host ended, by its exit code, if it has one, and by what it said last. `has_greeted`: Pilotlight had
 /// answered.
-pub(super) fn ended(host: &Host, has_greeted: bool, code: Option<i32>, stderr: &str) -> String {
+pub(super) fn ended(host: &HostSetting, has_greeted: bool, code: Option<i32>, stderr: &str) -> String {
     let is_ssh = matches!(host.reach, Reach::Ssh { .. });
     if let Some(why) = unreached(is_ssh, code, stderr) {
         return why;
@@ -92,8 +92,8 @@ mod tests {
 
     #[test]
     fn case_404_why_a_host_is_not_reached_is_said_in_words_that_help() {
-        let ssh = Host { name: "a".into(), reach: Reach::Ssh { to: "a".into(), program: "pilotlight".into() } };
-        let boxed = Host { name: "b".into(), reach: Reach::Command(vec!["docker".into()]) };
+        let ssh = HostSetting { name: "a".into(), reach: Reach::Ssh { to: "a".into(), program: "pilotlight".into() } };
+        let boxed = HostSetting { name: "b".into(), reach: Reach::Command(vec!["docker".into()]) };
         for (host, code, said, words) in [
             (
                 &ssh,

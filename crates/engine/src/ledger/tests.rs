@@ -68,7 +68,7 @@ fn sections_are_independent_and_kept_by_home_and_id() {
 fn only_one_process_at_a_time_holds_the_lock() {
     let fixture = Fixture::new();
     let hold = fixture.page().try_lock("reconnect").unwrap();
-    let Err(LockError::Held(who)) = fixture.page().try_lock("stop") else { panic!("it is locked") };
+    let Err(LockError::Taken(who)) = fixture.page().try_lock("stop") else { panic!("it is locked") };
     assert_eq!(who, Some(Note::of_this_process("reconnect")));
     drop(hold);
     assert!(fixture.page().try_lock("stop").is_ok());
@@ -122,7 +122,7 @@ fn a_broken_lock_file_locks_and_what_is_none_is_named() {
         spoil(&path);
         match fixture.page().try_lock("one") {
             Ok(_guard) if *locks => {
-                assert!(matches!(fixture.page().try_lock("two"), Err(LockError::Held(_))), "{n}");
+                assert!(matches!(fixture.page().try_lock("two"), Err(LockError::Taken(_))), "{n}");
             }
             Err(LockError::Unknown(named, _)) if !*locks => assert_eq!(named.as_deref(), Some(&*path), "{n}"),
             other => panic!("{n}: {other:?}"),

@@ -1,12 +1,10 @@
 //! The held sessions, each with its last verdict and the row made from it.
 
 mod last_progress;
-mod shown;
-mod views;
+mod remote;
 
 pub use last_progress::LastProgress;
-pub use shown::Shown;
-pub use shown::{Trouble, Twin, unreached};
+pub use remote::{Trouble, Twin, unreached};
 
 use crate::terminal::why_not;
 use pilotlight_agents::channel::Service;
@@ -20,7 +18,7 @@ use pilotlight_core::session::Key;
 use pilotlight_core::time::{Moment, Span, Time};
 use pilotlight_core::verdict::{ProbePlan, SAMPLE_DURATION, Sample, Status, Verdict};
 use pilotlight_system::process::{CpuSample, cpu_of_descendants};
-use shown::{RemoteEntry, RemoteSessions};
+use remote::{RemoteEntry, RemoteSessions};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
@@ -97,6 +95,20 @@ pub struct Entry {
     sampling: Option<(CpuSample, Time)>,
 }
 
+/// A session as views are shown it.
+#[derive(Clone, Copy, Debug)]
+pub struct Shown<'a> {
+    pub key: &'a Key,
+    /// Its row, as all lists show it.
+    pub row: &'a Row,
+    /// What is known about it.
+    pub session: &'a Session,
+    /// When something was last heard of it.
+    pub last_progress: &'a LastProgress,
+    /// What reads it. `None` if it is on another machine.
+    pub reader: Option<&'a Reader>,
+}
+
 /// All held sessions.
 #[derive(Debug)]
 pub struct Fleet {
@@ -115,6 +127,11 @@ impl Entry {
     /// The observed session.
     pub const fn session(&self) -> &Session {
         &self.session
+    }
+
+    fn shown<'a>(&'a self, key: &'a Key) -> Shown<'a> {
+        let Self { row, session, last_progress, reader, .. } = self;
+        Shown { key, row, session, last_progress, reader: Some(reader) }
     }
 
     /// What is told of it to another machine.
@@ -193,6 +210,21 @@ impl Fleet {
     /// Sets the limits. The caller must judge the held sessions again.
     pub(crate) const fn set_limits(&mut self, limits: Limits) {
         self.limits = limits;
+    }
+
+    /// All that is shown, in no meaningful order.
+    pub fn shown(&self) -> impl Iterator<Item = Shown<'_>> {
+        let here = self.entries().map(|(key, entry)| entry.shown(key));
+        here.chain(self.remote.entries.iter().map(|(key, entry)| entry.shown(key)))
+    }
+
+    /// One that is shown.
+    pub fn shown_as(&self, key: &Key) -> Option<Shown<'_>> {
+        if key.host.is_none() {
+            let (key, entry) = self.entries.get_key_value(key).filter(|(_, entry)| entry.listed)?;
+            return Some(entry.shown(key));
+        }
+        self.remote.entries.get_key_value(key).map(|(key, entry)| entry.shown(key))
     }
 
     /// The rows of all that is shown, in no meaningful order.

@@ -31,8 +31,8 @@ pub(crate) type Answer = oneshot::Sender<Option<HostReport>>;
 
 /// One machine.
 #[derive(Debug)]
-pub(crate) struct Host {
-    pub(crate) config: config::Host,
+pub(crate) struct LinkedHost {
+    pub(crate) config: config::HostSetting,
     generation: u64,
     link: Link,
     /// How far its wall clock is behind ours.
@@ -64,7 +64,7 @@ struct Lost {
 /// All machines.
 #[derive(Debug)]
 pub(crate) struct Hosts {
-    hosts: BTreeMap<Arc<str>, Host>,
+    hosts: BTreeMap<Arc<str>, LinkedHost>,
     news: Receiver<HostEvent>,
     sender: Sender<HostEvent>,
     generation: u64,
@@ -113,11 +113,12 @@ impl Hosts {
     }
 
     /// Connects to exactly these machines, on the current runtime. Returns those that are none any more, or others.
-    pub(crate) fn follow(&mut self, named: &[config::Host]) -> Vec<Arc<str>> {
+    pub(crate) fn follow(&mut self, named: &[config::HostSetting]) -> Vec<Arc<str>> {
         let only = self.wanted.as_ref();
-        let is_wanted = |host: &&config::Host| only.is_some_and(|only| only.is_empty() || only.contains(&host.name));
+        let is_wanted =
+            |host: &&config::HostSetting| only.is_some_and(|only| only.is_empty() || only.contains(&host.name));
         let wanted: Vec<_> = named.iter().filter(is_wanted).cloned().collect();
-        let is_kept = |host: &Host| wanted.contains(&host.config);
+        let is_kept = |host: &LinkedHost| wanted.contains(&host.config);
         let gone: Vec<_> =
             self.hosts.iter().filter(|(_, host)| !is_kept(host)).map(|(name, _)| Arc::clone(name)).collect();
         for name in &gone {
@@ -130,7 +131,7 @@ impl Hosts {
             }
             self.generation += 1;
             let link = Link::start(config.clone(), self.generation, self.purpose, self.sender.clone());
-            let host = Host {
+            let host = LinkedHost {
                 config,
                 generation: self.generation,
                 link,
@@ -176,15 +177,15 @@ impl Hosts {
     }
 
     /// The machine that news is of, if it is still of this connection.
-    pub(crate) fn of_event(&mut self, event: &HostEvent) -> Option<&mut Host> {
+    pub(crate) fn of_event(&mut self, event: &HostEvent) -> Option<&mut LinkedHost> {
         self.hosts.get_mut(&event.host).filter(|host| host.generation == event.generation)
     }
 
-    pub(crate) fn get(&self, name: &str) -> Option<&Host> {
+    pub(crate) fn get(&self, name: &str) -> Option<&LinkedHost> {
         self.hosts.get(name)
     }
 
-    pub(crate) fn all(&self) -> impl Iterator<Item = (&Arc<str>, &Host)> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&Arc<str>, &LinkedHost)> {
         self.hosts.iter()
     }
 
@@ -253,7 +254,7 @@ impl Hosts {
 
     /// Which are not reached.
     pub(crate) fn troubles(&self) -> Vec<Trouble> {
-        let trouble = |(name, host): (&Arc<str>, &Host)| {
+        let trouble = |(name, host): (&Arc<str>, &LinkedHost)| {
             let lost = host.lost.as_ref().filter(|lost| lost.is_shown)?;
             Some(Trouble { host: Arc::clone(name), why: lost.why.clone(), since: lost.since, again: lost.again })
         };
@@ -261,7 +262,7 @@ impl Hosts {
     }
 }
 
-impl Host {
+impl LinkedHost {
     /// It is connected, and tells of all its sessions now.
     pub(crate) fn connected(&mut self, behind: Span) {
         (self.is_connected, self.said_nonsense, self.behind) = (true, false, behind);
@@ -334,7 +335,7 @@ mod tests {
         tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
             let mut hosts = Hosts::default();
             hosts.want(Vec::new(), Vec::new(), Purpose::Watch);
-            hosts.follow(&[config::Host { name: "devbox".into(), reach: Reach::Command(vec!["false".into()]) }]);
+            hosts.follow(&[config::HostSetting { name: "devbox".into(), reach: Reach::Command(vec!["false".into()]) }]);
             let lost = async |hosts: &mut Hosts| {
                 let event = hosts.next_news().await.unwrap();
                 hosts.of_event(&event).unwrap().lose("gone", None, Moment::default());

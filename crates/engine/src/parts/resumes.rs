@@ -3,7 +3,7 @@
 use crate::ledger::{Ledger, Page, Section};
 use pilotlight_core::session::Key;
 use pilotlight_core::time::{Moment, Span, Time};
-use pilotlight_system::process::{Reading, SLACK, read};
+use pilotlight_system::process::{PidStatus, SLACK, read};
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 
@@ -35,18 +35,18 @@ impl Resumer {
     pub(crate) fn ours(now: Time) -> Option<Self> {
         let pid = std::process::id();
         match read(pid, now) {
-            Reading::Process { started: Some(started), .. } => Some(Self { pid, started: started.0 }),
+            PidStatus::Process { started: Some(started), .. } => Some(Self { pid, started: started.0 }),
             _ => None,
         }
     }
 
     fn has_ended(&self, now: Time) -> bool {
         match read(self.pid, now) {
-            Reading::Absent => true,
-            Reading::Process { started: Some(started), .. } => {
+            PidStatus::Absent => true,
+            PidStatus::Process { started: Some(started), .. } => {
                 started.0.abs_diff(self.started) > SLACK.0.unsigned_abs()
             }
-            Reading::Hidden | Reading::Process { started: None, .. } => false,
+            PidStatus::Hidden | PidStatus::Process { started: None, .. } => false,
         }
     }
 }

@@ -12,10 +12,10 @@ pub(crate) use order_task::{Continuation, NewOwner, OrderResult, OrderTask};
 
 use super::fleet::Fleet;
 use super::resumes::Resumer;
+use crate::connections::QueriedSession;
 use crate::ledger::Section;
-use crate::parts::probe::ProbedSession;
 use crate::parts::stream_probes::ProbeId;
-use pilotlight_agents::channel::action_context::{LogView, LoggedRequest, Permit, Reports};
+use pilotlight_agents::channel::action_context::{LogView, LoggedRequest, Permit, ReportSink};
 use pilotlight_agents::channel::connection_event::ConnectionEvent;
 use pilotlight_agents::channel::fault::Place;
 use pilotlight_agents::channel::warnings::ServerWarnings;
@@ -26,7 +26,7 @@ use pilotlight_core::attempts::Attempts;
 use pilotlight_core::fleet::Session;
 use pilotlight_core::form::FormAnswer;
 
-use pilotlight_core::order::{Operation, Outcome, Reply, Report, Step};
+use pilotlight_core::order::{Operation, OrderReport, Outcome, Reply, Step};
 use pilotlight_core::session::{HomeId, Key};
 use pilotlight_core::stream_probe::Word;
 use pilotlight_core::time::Time;
@@ -79,8 +79,8 @@ pub(crate) struct Tasks {
     connections: HashMap<Key, KeptConnection>,
     generation: u64,
     pub(crate) warned: ServerWarnings,
-    /// The last sign of life in each session's log when its server was last probed.
-    pub(crate) probed: HashMap<Key, Time>,
+    /// The last sign of life in each session's log when its server was last asked what it does.
+    pub(crate) queried: HashMap<Key, Time>,
     /// Who resumes sessions instead of a new terminal, if anybody.
     pub(crate) resumes_here: Option<mpsc::UnboundedSender<Resume>>,
     /// The tasks that listen to services, and until when no other one is started.
@@ -100,7 +100,7 @@ impl Tasks {
             connections: HashMap::new(),
             generation: 0,
             warned: ServerWarnings::default(),
-            probed: HashMap::new(),
+            queried: HashMap::new(),
             resumes_here: None,
             watches: HashMap::new(),
             auto_reconnected: HashMap::new(),
@@ -113,7 +113,7 @@ impl Tasks {
         if let Some(kept) = self.connections.get(key) {
             kept.connection.recheck_loaded();
         }
-        self.probed.remove(key);
+        self.queried.remove(key);
         self.auto_reconnected.remove(key);
     }
 
@@ -132,7 +132,7 @@ impl Tasks {
                 TaskMessage::MaySend(..)
                 | TaskMessage::Receives(_)
                 | TaskMessage::Connection(_)
-                | TaskMessage::Probed(_)
+                | TaskMessage::Queried(_)
                 | TaskMessage::ServiceReports(..)
                 | TaskMessage::StreamProbed(..) => {}
             }
@@ -165,9 +165,9 @@ impl Tasks {
     }
 
     /// Reports that go to the loop.
-    pub(crate) fn reports(&self, task: TaskId) -> Reports {
+    pub(crate) fn reports(&self, task: TaskId) -> ReportSink {
         let messages = self.sender();
-        Reports::to(move |report| drop(messages.send(TaskMessage::Report(task, report)))) // fails only when the engine has ended
+        ReportSink::to(move |report| drop(messages.send(TaskMessage::Report(task, report)))) // fails only when the engine has ended
     }
 
     /// Starts a task. The caller has checked that its order may be carried out.
@@ -238,9 +238,9 @@ impl Tasks {
     }
 
     /// Passes a report on to whoever gave the order. Only a step is logged, too, by its tag.
-    pub(crate) fn report(&self, task: TaskId, report: Report) {
+    pub(crate) fn report(&self, task: TaskId, report: OrderReport) {
         let Some(task) = self.get(task) else { return };
-        if let Report::Step(step, words) = &report {
+        if let OrderReport::Step(step, words) = &report {
             log::info!(tag = step.tag(), session = private(&task.key.id), "{}", private(&words));
         }
         task.pending.report(report);
@@ -284,7 +284,7 @@ impl Tasks {
             self.connections.insert(key.clone(), kept);
         }
         let detached = if action == Action::Detach { self.connections.remove(key) } else { None };
-        task.pending.report(Report::End(outcome.clone()));
+        task.pending.report(OrderReport::End(outcome.clone()));
         // Only the last who has a connection closes it in an orderly way.
         drop(running);
         if let Some(detached) = detached {
@@ -352,7 +352,7 @@ pub(crate) fn log_view_of(session: &Session, status: Status) -> LogView {
         tools_open: facts.turn.as_ref().map_or(0, |turn| turn.tools.len()),
         ran: facts.ran,
         prompt: facts.marks.prompt,
-        root: facts.root.clone(),
+        turn_id: facts.turn_id.clone(),
         denied: facts.denials.after(None) > 0,
         answered: facts.answered.iter().copied().collect(),
         requests: facts.requests.iter().map(LoggedRequest::of).collect(),
@@ -370,7 +370,7 @@ pub(crate) type TaskId = u64;
 /// A message from a task or a kept connection to the loop.
 pub(crate) enum TaskMessage {
     /// What it does, or shows.
-    Report(TaskId, Report),
+    Report(TaskId, OrderReport),
     /// Something is about to be sent: asks for permission.
     MaySend(TaskId, oneshot::Sender<Result<(), String>>),
     /// The session's model is answering.
@@ -380,7 +380,7 @@ pub(crate) enum TaskMessage {
     /// An event of a kept connection, or of one that may be kept.
     Connection(ConnectionEvent),
     /// What servers report about silent sessions.
-    Probed(Vec<ProbedSession>),
+    Queried(Vec<QueriedSession>),
     /// What the service of a home's sessions reports of one of them.
     ServiceReports(HomeId, ServiceReport),
     /// What a session's server or bridge says about its answer.

@@ -11,10 +11,10 @@ use crate::terminal::Terminals;
 use crate::world::World;
 use pilotlight_agents::adapter::agent_named;
 use pilotlight_core::action::{ActionFlag, offer};
-use pilotlight_core::order::{Operation, Outcome, Report};
+use pilotlight_core::order::{Operation, OrderReport, Outcome};
+use pilotlight_core::remote::RemoteHost;
 use pilotlight_core::remote::{self, Clocks, SessionReport};
 use pilotlight_core::session::Key;
-use pilotlight_core::session::remote::Host as RemoteHost;
 use pilotlight_core::text::is_uuid;
 use pilotlight_core::time::Span;
 use pilotlight_system::clock::slept;
@@ -217,7 +217,7 @@ impl Machines<'_> {
     /// What is known of other machines, for our own commands.
     pub(super) fn reports(&self) -> Vec<HostReport> {
         let now = self.world.now();
-        let report = |(name, host): (&std::sync::Arc<str>, &crate::parts::hosts::Host)| {
+        let report = |(name, host): (&std::sync::Arc<str>, &crate::parts::hosts::LinkedHost)| {
             let clocks = host.clocks(now);
             HostReport {
                 host: (**name).into(),
@@ -241,7 +241,7 @@ impl Machines<'_> {
             }
             let action = pending.order.operation.action().name();
             log::info!(tag = "refused", action = action, host = private(&name), "{}", private(&outcome.words()));
-            return pending.report(Report::End(outcome));
+            return pending.report(OrderReport::End(outcome));
         }
         let Some(host) = self.hosts.get(name) else { return };
         if pending.order.operation == Operation::Resume {
@@ -253,7 +253,7 @@ impl Machines<'_> {
                     Ok(_) => Outcome::Done(format!("a terminal resumes it on {shown}")),
                     Err(why) => Outcome::Failed(why),
                 };
-                pending.report(Report::End(outcome));
+                pending.report(OrderReport::End(outcome));
             };
             drop(std::thread::Builder::new().name("terminal".into()).spawn(open));
             return;

@@ -15,17 +15,18 @@ mod automatic;
 mod postponed;
 mod start;
 
+pub(crate) use postponed::PostponedOrder;
+
 use crate::Engine;
 use crate::control::opened::InWindow;
 use crate::control::{self, PendingOrder, origin};
 use crate::ledger::{LockError, LockGuard};
-use crate::parts::orders::{OrderDeadline, PostponedOrder, WaitFor};
 use crate::parts::settings_file::SettingsFile;
 use pilotlight_core::action::{ActionFlag, is_bridged, may_end_without_asking, offer, unproven};
 use pilotlight_core::attempts::Attempts;
 use pilotlight_core::fleet::Session;
-use pilotlight_core::order::{Doubt, Operation, Order, Outcome, Report, Which};
-use pilotlight_core::owner::Held;
+use pilotlight_core::order::{Operation, Order, OrderReport, Outcome, Risk, Which};
+use pilotlight_core::owner::HoldProof;
 use pilotlight_core::session::Key;
 use pilotlight_core::time::Time;
 use pilotlight_core::words::refusal::Refusal;
@@ -33,12 +34,13 @@ use pilotlight_system::log::{self, private};
 use pilotlight_system::note::Note;
 use pilotlight_system::paths::canonical;
 use pilotlight_system::process::is_stopped;
+use postponed::{MayWait, WaitReason};
 use std::path::PathBuf;
 
 /// What becomes of an order now.
 enum Next {
     /// It waits for this, until then by the awake clock.
-    Wait(WaitFor, Time),
+    Wait(WaitReason, Time),
     /// Nothing is done, for this reason.
     Refuse(String),
     /// The command that holds the session, and serves it in this folder, carries it out.
@@ -56,7 +58,7 @@ fn refuse(pending: &PendingOrder, why: &str) {
         "{}",
         private(&why)
     );
-    pending.report(Report::End(Outcome::Refused(why.into())));
+    pending.report(OrderReport::End(Outcome::Refused(why.into())));
 }
 
 /// Checks that the turn that an order was given for is still the last.
@@ -64,7 +66,7 @@ fn check_turn(order: &Order, session: &Session) -> Result<(), String> {
     let action = order.operation.action();
     // What is sent over a bridge reaches whatever the terminal does now.
     let must_be_known = action.is(ActionFlag::ForTurn) && action.is(ActionFlag::OverBridge) && is_bridged(session);
-    match (&order.turn, &session.observed.facts.root) {
+    match (&order.turn, &session.observed.facts.turn_id) {
         (None, Some(_)) if must_be_known => Err("no turn was known when this was asked for".into()),
         (Some(meant), Some(now)) if meant != now => {
             Err("another turn has begun since you asked for this, so nothing was done".into())
@@ -108,7 +110,7 @@ async fn forward_order(folder: PathBuf, mut pending: PendingOrder) {
                 }
             };
             match next {
-                Ok(Some(Report::End(outcome))) => return outcome,
+                Ok(Some(OrderReport::End(outcome))) => return outcome,
                 Ok(Some(report)) => pending.report(report),
                 Ok(None) => return Outcome::Unknown,
                 Err(error) => return Outcome::Unconfirmed(format!("may have happened: {error}")),
@@ -117,7 +119,7 @@ async fn forward_order(folder: PathBuf, mut pending: PendingOrder) {
     };
     // Dropping the connection takes back the forwarded order as well.
     tokio::select! {
-        outcome = forwarded => pending.report(Report::End(outcome)),
+        outcome = forwarded => pending.report(OrderReport::End(outcome)),
         () = pending.reply.closed(), if pending.lapses => {}
     }
 }
@@ -138,7 +140,7 @@ impl Engine {
         if let Err(why) = self.check_caller(&pending) {
             return refuse(&pending, &why);
         }
-        self.run_or_postpone(pending, OrderDeadline::Full);
+        self.run_or_postpone(pending, MayWait::ForAnything);
     }
 
     /// Checks that an order which answers for the user can be told to be the user's. If a command's cannot, and it
@@ -165,14 +167,15 @@ impl Engine {
             ));
         }
         if let Operation::Approve(Which::Shown { id, .. }) = operation {
-            self.world.update_control(&key, |control| control.wanted = Some(id.as_str().into()));
+            self.world.update_control(&key, |control| control.approval_requested = Some(id.as_str().into()));
         } else if let Operation::Approve(Which::These(ids)) = operation {
-            self.world.update_control(&key, |control| control.wanted = ids.first().map(|id| id.as_str().into()));
+            self.world
+                .update_control(&key, |control| control.approval_requested = ids.first().map(|id| id.as_str().into()));
         }
         Err(format!("{unclear}, so Pilotlight asks you: approve or answer in its menu or popup; {ALLOWS}"))
     }
 
-    fn run_or_postpone(&mut self, pending: PendingOrder, patience: OrderDeadline) {
+    fn run_or_postpone(&mut self, pending: PendingOrder, may_wait: MayWait) {
         let action = pending.order.operation.action();
         if pending.is_abandoned() {
             log::info!(
@@ -185,24 +188,24 @@ impl Engine {
         }
         let key = match self.find_session(&pending.order) {
             Ok(key) => key,
-            Err(outcome) => return pending.report(Report::End(outcome)),
+            Err(outcome) => return pending.report(OrderReport::End(outcome)),
         };
-        match self.next_of(&key, &pending, patience) {
+        match self.next_of(&key, &pending, may_wait) {
             Next::Refuse(why) => refuse(&pending, &why),
             Next::Forward(folder) => drop(tokio::spawn(forward_order(folder, pending))),
             Next::Wait(waits_for, until) => {
-                if let WaitFor::Room(_) = waits_for {
+                if let WaitReason::RecoverySlot(_) = waits_for {
                     self.world.update_control(&key, |control| control.under_way = Some(action));
                 }
-                self.orders.postponed.push(PostponedOrder { pending, waits_for, until });
+                self.postponed.push(PostponedOrder { pending, waits_for, until });
             }
             Next::Start(guard) => self.start_task(&key, &pending, guard),
         }
     }
 
     /// Decides what becomes of an order now.
-    fn next_of(&mut self, key: &Key, pending: &PendingOrder, patience: OrderDeadline) -> Next {
-        let may_wait = matches!(patience, OrderDeadline::Full);
+    fn next_of(&mut self, key: &Key, pending: &PendingOrder, may_wait: MayWait) -> Next {
+        let is_new = matches!(may_wait, MayWait::ForAnything);
         let action = pending.order.operation.action();
         if !self.disk.may_touch(key) {
             return Next::Refuse("its file system does not answer, so what it does now is unknown".into());
@@ -212,37 +215,37 @@ impl Engine {
             if let Some(folder) = self.connections.folder_of_holder(&self.disk, key) {
                 return Next::Forward(folder);
             }
-            if let Some(until) = self.log_deadline(key, patience) {
-                return Next::Wait(WaitFor::Log(key.clone(), patience), until);
+            if let Some(until) = self.log_deadline(key, may_wait) {
+                return Next::Wait(WaitReason::Log(key.clone(), may_wait), until);
             }
         }
-        if let Some(until) = self.bridge_deadline(key, action).filter(|_| may_wait) {
-            return Next::Wait(WaitFor::Bridge((*key.id).into()), until);
+        if let Some(until) = self.bridge_deadline(key, action).filter(|_| is_new) {
+            return Next::Wait(WaitReason::Bridge((*key.id).into()), until);
         }
         if let Err(why) = self.recheck_offer(key, &pending.order) {
-            let wait = self.reason_to_wait(key, action, patience);
+            let wait = self.reason_to_wait(key, action, may_wait);
             return wait.map_or(Next::Refuse(why), |(waits_for, until)| Next::Wait(waits_for, until));
         }
-        if let Some(until) = may_wait.then(|| self.probe_deadline(key, action)).flatten() {
-            return Next::Wait(WaitFor::Probe(key.clone()), until);
+        if let Some(until) = is_new.then(|| self.activity_deadline(key, action)).flatten() {
+            return Next::Wait(WaitReason::Activity(key.clone()), until);
         }
         // Also checked here: if the session's folder was recreated in the meantime, `under_way` is lost.
         if action.excludes_others() && self.connections.tasks.is_busy(key) {
             return Next::Refuse("something else is still being done with it".into());
         }
         if !self.connections.tasks.has_room(action) {
-            return Next::Wait(WaitFor::Room(key.clone()), Time(i64::MAX));
+            return Next::Wait(WaitReason::RecoverySlot(key.clone()), Time(i64::MAX));
         }
-        if action.excludes_others() { self.next_with_lock(key, &pending.order, patience) } else { Next::Start(None) }
+        if action.excludes_others() { self.next_with_lock(key, &pending.order, may_wait) } else { Next::Start(None) }
     }
 
     /// Decides what becomes of an order that needs the session's lock, and nothing else any more.
-    fn next_with_lock(&mut self, key: &Key, order: &Order, patience: OrderDeadline) -> Next {
+    fn next_with_lock(&mut self, key: &Key, order: &Order, may_wait: MayWait) -> Next {
         let action = order.operation.action();
         let guard = match self.disk.page(key).try_lock(action.name()) {
             Ok(guard) => guard,
-            Err(LockError::Held(who)) => {
-                let wait = self.wait_for_lock(action, who.as_ref(), patience);
+            Err(LockError::Taken(who)) => {
+                let wait = self.wait_for_lock(action, who.as_ref(), may_wait);
                 return wait.map_or_else(
                     || Next::Refuse(held_by(who.as_ref())),
                     |(waits_for, until)| Next::Wait(waits_for, until),
@@ -294,14 +297,14 @@ impl Engine {
         self.connections.find_server(&mut self.world, &self.disk, key);
         let entry = self.world.fleet.get(key).ok_or("this session no longer exists")?;
         let session = entry.session();
-        if session.observed.held == Held::Pending {
+        if session.observed.held == HoldProof::Pending {
             return Err("it is only just being seen which process runs it: try again in a moment".into());
         }
         // Checked before the offer because this refusal says how long to wait.
         self.disk.why_not_resumable(&self.world, key, action, session).map_or(Ok(()), Err)?;
         offer(action, session, entry.verdict.status)?;
         if action.is(ActionFlag::EndsOwner)
-            && let Some(pid) = unproven(session).filter(|_| !order.agreed.contains(&Doubt::OtherProcess))
+            && let Some(pid) = unproven(session).filter(|_| !order.agreed.contains(&Risk::OtherProcess))
         {
             return Err(Refusal::Unproven { pid }.into());
         }

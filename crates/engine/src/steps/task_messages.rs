@@ -1,13 +1,13 @@
 //! Handles the messages of tasks and kept connections.
 
 use crate::Engine;
-use crate::last_seen::Marks;
+use crate::last_seen::SessionMarks;
 use crate::parts::tasks::{Continuation, OrderResult, OrderTask, TaskId, TaskMessage};
 use pilotlight_agents::channel::connection_event::{ConnectionEvent, ConnectionEventKind};
 use pilotlight_agents::channel::failure::FailureKind;
 use pilotlight_agents::channel::fault::Fault;
 use pilotlight_core::action::{Action, ActionFlag, ServerState};
-use pilotlight_core::order::{Operation, Outcome, Report, Step};
+use pilotlight_core::order::{Operation, OrderReport, Outcome, Step};
 use pilotlight_core::session::Key;
 use pilotlight_system::log::{self, private};
 
@@ -33,16 +33,16 @@ impl Engine {
             TaskMessage::ServiceReports(home, report) => {
                 self.connections.service_reports(&mut self.world, &mut self.disk, home, &report);
             }
-            TaskMessage::Probed(probed) => self.connections.apply_probes(&mut self.world, probed),
+            TaskMessage::Queried(queried) => self.connections.apply_activities(&mut self.world, queried),
             TaskMessage::StreamProbed(key, probe, word) => self.connections.stream_probes.answered(&key, probe, word),
         }
     }
 
     /// Passes on what a task reports. What we send ourselves must not count as the user continuing the session.
-    fn task_reports(&mut self, task: TaskId, report: Report) {
+    fn task_reports(&mut self, task: TaskId, report: OrderReport) {
         let step = match &report {
-            Report::Step(step, _) => Some(*step),
-            Report::Request(_) | Report::Question(_) | Report::End(_) => None,
+            OrderReport::Step(step, _) => Some(*step),
+            OrderReport::Request(_) | OrderReport::Question(_) | OrderReport::End(_) => None,
         };
         self.connections.tasks.report(task, report);
         let now = self.world.now().wall;
@@ -52,7 +52,7 @@ impl Engine {
         match step {
             Some(Step::Abort) => attempts.note_abort(now),
             // A denial ends the turn.
-            Some(Step::TakeOver) if task.action() == Action::Deny => attempts.note_abort(now),
+            Some(Step::Answer) if task.action() == Action::Deny => attempts.note_abort(now),
             Some(Step::Resend) => attempts.note_prompt(now),
             _ => return,
         }
@@ -100,13 +100,13 @@ impl Engine {
                 matches!(outcome, Outcome::Done(_) | Outcome::Failed(_)) && continuation != Continuation::Sent;
             let is_undone = is_known && action.is(ActionFlag::Counted) && is_attached;
             let is_approved = is_approval_by_command && may_be_done;
-            let marks = Marks {
+            let marks = SessionMarks {
                 attached: (is_attached && !session.control.server.is_attached()).then_some(now),
                 left_undone: cut_off.filter(|_| is_undone),
                 approved: is_approved.then_some(now),
                 // Whoever ended it knows in what state it is.
                 seen: (action.is(ActionFlag::EndsOwner) && matches!(outcome, Outcome::Done(_))).then_some(now),
-                ..Marks::default()
+                ..SessionMarks::default()
             };
             if let Some(refusal) = faults.iter().find(|fault| fault.refuses_us()) {
                 session.control.server = ServerState::Refused(refusal.to_string().into());

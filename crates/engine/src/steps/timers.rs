@@ -30,7 +30,7 @@ impl Engine {
             self.outboxes.wake_at(),
             self.hosts.wake_at(),
         ];
-        let orders = self.orders.wake_at();
+        let orders = self.postponed_until();
         self.world.fleet.wake_at().into_iter().chain(timers.into_iter().flatten()).chain(orders).fold(idle, Time::min)
     }
 

@@ -1,4 +1,4 @@
-//! Waits for what wakes the loop, and hands it to the step that handles it.
+//! What wakes the loop: where that comes from, and which step handles it.
 //!
 //! The loop wakes for a file event (a terminal that opens a session causes one), the start of an agent's program on Linux
 //! (`parts/starts.rs`), an order and its results, the exit of an owner, the earliest limit or sample, a change of the
@@ -12,10 +12,72 @@
 
 use crate::connections::next_news;
 use crate::control::Command;
-use crate::wakeup::{Wakeup, WakeupSources};
+use crate::hosts::HostEvent;
+use crate::parts::tasks::TaskMessage;
 use crate::{Engine, View};
-use pilotlight_system::signals::{Signal, suspend};
+use pilotlight_agents::control::BridgeNews;
+use pilotlight_system::signals::{Signal, Signals, suspend};
+use pilotlight_system::timer::Alarm;
+use pilotlight_system::watcher::Hints;
+use std::future::pending;
 use std::ops::ControlFlow;
+
+/// What the loop wakes for.
+pub(crate) enum Wakeup {
+    /// A signal to exit, stop or redraw.
+    Signal(Signal),
+    /// A message from a task or a kept connection.
+    Task(TaskMessage),
+    /// Another machine has told something.
+    HostEvent(HostEvent),
+    /// A bridge has connected, reported something, or disconnected.
+    Bridge(BridgeNews),
+    /// Files or folders changed.
+    Disk(Hints),
+    /// A file system has answered at last.
+    FileSystem,
+    /// A command from the user or another part of the program.
+    Command(Command),
+    /// The process with this id has exited.
+    Exit(u32),
+    /// A timer has fired, or work remains and nothing else arrived.
+    Timer,
+}
+
+/// The sources of wakeups that the engine does not own itself.
+pub(crate) struct WakeupSources {
+    pub(crate) signals: SignalSource,
+    pub(crate) alarm: Alarm,
+    /// Files change faster than they are read.
+    pub(crate) event_storm: bool,
+}
+
+impl WakeupSources {
+    pub(crate) fn new(signals: SignalSource) -> Self {
+        Self { signals, alarm: Alarm::default(), event_storm: false }
+    }
+}
+
+/// The signals to the program, if it handles them: else they have their default effects, and never arrive here.
+pub(crate) struct SignalSource(pub(crate) Option<Signals>);
+
+impl SignalSource {
+    /// Waits for the next signal.
+    pub(crate) async fn next(&mut self) -> Signal {
+        match &mut self.0 {
+            Some(signals) => signals.next().await,
+            None => pending().await,
+        }
+    }
+
+    /// Waits for a signal to exit.
+    pub(crate) async fn end(&mut self) {
+        match &mut self.0 {
+            Some(signals) => signals.end().await,
+            None => pending().await,
+        }
+    }
+}
 
 impl Engine {
     /// Waits for the next wakeup. Returns at once if work remains.
@@ -78,7 +140,7 @@ impl Engine {
             }
             Wakeup::Command(Command::Redraw) => self.world.changes.redraw = true,
             Wakeup::Command(Command::Act(order)) => self.handle_order(order),
-            Wakeup::Command(Command::ReportSessions(reply)) => self.begin_report(reply),
+            Wakeup::Command(Command::ReportSessions(reply)) => self.begin_observation(reply),
             Wakeup::Command(Command::RestartBridgeListener(reply)) => {
                 self.connections.restart_bridge_listener(&mut self.world);
                 let _ = reply.send(());

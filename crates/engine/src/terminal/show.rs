@@ -11,7 +11,6 @@ mod asked;
 mod compositor;
 mod focus;
 mod on_screen;
-mod place;
 mod places;
 #[cfg(test)]
 mod tests;
@@ -20,7 +19,7 @@ mod x11;
 
 use compositor::Compositor;
 use pilotlight_system::process::{ancestors, terminal_of, variables};
-use place::{Place, Wanted};
+use places::{Place, ProcessInTerminal};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 pub use x11::OpenMenu;
@@ -135,7 +134,7 @@ impl Desktop<'_> {
                 Err(why) => no_pane = why,
             }
         }
-        let found = places::find(self.programs, &Wanted { chain: &chain, tty });
+        let found = places::find(self.programs, &ProcessInTerminal { chain: &chain, tty });
         match found
             .and_then(|place| place.map(|place| places::select(self.programs, &place).map(|()| place)).transpose())
         {

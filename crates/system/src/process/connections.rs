@@ -16,7 +16,7 @@ use std::io;
 pub fn connections(pid: u32) -> io::Result<Sockets> {
     use super::diag::{CONNECTED, LISTENING, Socket, State, sockets};
     use super::files::socket_inodes;
-    use pilotlight_core::stream_probe::{Connection, Phase};
+    use pilotlight_core::stream_probe::{Connection, ConnectionState};
     use std::collections::HashSet;
 
     let namespace = |pid: &str| std::fs::read_link(format!("/proc/{pid}/ns/net"));
@@ -36,10 +36,10 @@ pub fn connections(pid: u32) -> io::Result<Sockets> {
         let info = socket.info?;
         Some(Connection {
             id: socket.inode,
-            phase: match socket.state {
-                State::Connecting => Phase::Connecting,
-                State::Established => Phase::Open,
-                State::Listens | State::Other => Phase::Closing,
+            state: match socket.state {
+                State::Connecting => ConnectionState::Connecting,
+                State::Established => ConnectionState::Open,
+                State::Listens | State::Other => ConnectionState::Closing,
             },
             is_resent: info.unanswered,
             keeps_alive: socket.keeps_alive,
@@ -65,7 +65,7 @@ pub fn connections(_: u32) -> io::Result<Sockets> {
 #[cfg(target_os = "linux")]
 mod tests {
     use super::*;
-    use pilotlight_core::stream_probe::Phase;
+    use pilotlight_core::stream_probe::ConnectionState;
     use std::io::{Read, Write};
     use std::net::{TcpListener, TcpStream};
 
@@ -91,7 +91,7 @@ mod tests {
         let seen = std::iter::repeat_with(|| connections(std::process::id()).unwrap());
         let (sockets, seen) = seen.take(10_000).find_map(|one| counted(&one).map(|seen| (one, seen))).unwrap();
         assert!(sockets.serves, "the accepted end is not an opened connection");
-        assert_eq!((seen.phase, seen.unread, seen.segments), (Phase::Open, 50, 4));
+        assert_eq!((seen.state, seen.unread, seen.segments), (ConnectionState::Open, 50, 4));
         assert!(!seen.is_resent && seen.last_received.0 < 20_000 && seen.last_sent >= seen.last_received);
     }
 

@@ -14,7 +14,7 @@ use sysinfo::{Pid, Process, ProcessRefreshKind, ProcessStatus, ProcessesToUpdate
 
 use super::cpu::{CpuSample, Key, Usage};
 use super::exits::has_ended;
-use super::reading::{Family, Reading, SLACK};
+use super::reading::{Family, PidStatus, SLACK};
 use super::scripts::with_real_scripts;
 use pilotlight_core::time::{Span, Time};
 
@@ -24,21 +24,21 @@ pub const fn thread_times(_: u32, _: bool) -> Option<HashMap<u32, Duration>> {
 }
 
 /// What the system shows of `pid`; `now` is the wall clock.
-pub fn read(pid: u32, now: Time) -> Reading {
+pub fn read(pid: u32, now: Time) -> PidStatus {
     // First, because it is cheap and settles most stale ids; `sysinfo` lists every process to find one.
     if has_ended(pid) {
-        return Reading::Absent;
+        return PidStatus::Absent;
     }
     let system = listed(pid, ProcessRefreshKind::nothing().with_exe(UpdateKind::Always));
     let Some(process) = system.as_ref().and_then(|system| system.process(Pid::from_u32(pid))) else {
-        return Reading::Hidden;
+        return PidStatus::Hidden;
     };
     if matches!(process.status(), ProcessStatus::Zombie | ProcessStatus::Dead) {
-        return Reading::Absent;
+        return PidStatus::Absent;
     }
     // A start in the future means that the clock was set back, and proves nothing.
     let started = started(process).filter(|started| *started <= now + SLACK);
-    Reading::Process { started, executable: executable_of(process) }
+    PidStatus::Process { started, executable: executable_of(process) }
 }
 
 /// The folder that the process works in: not known here.

@@ -25,7 +25,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::cpu::{CpuSample, Key, Usage};
 use super::files::without_deleted;
-use super::reading::{Birth, Family, ProcessInfo, Reading};
+use super::reading::{Birth, Family, PidStatus, ProcessInfo};
 use super::scripts::with_real_scripts;
 use pilotlight_core::time::{Span, Time};
 
@@ -39,21 +39,21 @@ const KERNEL_THREAD: u64 = 0x0020_0000;
 
 /// What `/proc` shows of `pid`; `now` is the wall clock. The start is known as time since boot and is counted back from
 /// `now`, so it shifts when the wall clock is set.
-pub fn read(pid: u32, now: Time) -> Reading {
+pub fn read(pid: u32, now: Time) -> PidStatus {
     let Ok(stat) = Stat::read(pid) else { return without_stat(pid) };
     if stat.has_ended() || is_thread(pid) {
-        return Reading::Absent;
+        return PidStatus::Absent;
     }
     // The kernel's own threads have no executable, and the ids that a container's first processes have there.
     if stat.flags & KERNEL_THREAD != 0 {
-        return Reading::Absent;
+        return PidStatus::Absent;
     }
     let executable = executable(pid);
     // Another user's (EACCES), a kernel thread (ENOENT), or it has just ended.
     if executable.is_none() && !Stat::read(pid).is_ok_and(|still| !still.has_ended()) {
-        return Reading::Absent;
+        return PidStatus::Absent;
     }
-    Reading::Process { started: Some(now - (since_boot() - stat.started())), executable }
+    PidStatus::Process { started: Some(now - (since_boot() - stat.started())), executable }
 }
 
 /// Whether the process is exiting: its first thread has ended or is ending, or a SIGKILL is pending. Until its other
@@ -413,10 +413,10 @@ impl Stat {
 }
 
 /// The reading where `stat` cannot be read: there is no such process, or it is hidden.
-fn without_stat(pid: u32) -> Reading {
+fn without_stat(pid: u32) -> PidStatus {
     match i32::try_from(pid).ok().and_then(Pid::from_raw).map(test_kill_process) {
-        None | Some(Err(rustix::io::Errno::SRCH)) => Reading::Absent,
-        Some(_) => Reading::Hidden,
+        None | Some(Err(rustix::io::Errno::SRCH)) => PidStatus::Absent,
+        Some(_) => PidStatus::Hidden,
     }
 }
 

@@ -10,7 +10,7 @@ pub const SLACK: Span = Span::seconds(2);
 
 /// What the system shows of a process id.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Reading {
+pub enum PidStatus {
     /// No process has the id (a zombie's, a thread's and a kernel thread's id count as free), or it has ended for good.
     Absent,
     /// A process has the id; nothing more is shown.

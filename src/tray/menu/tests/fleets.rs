@@ -7,7 +7,7 @@ use pilotlight_agents;
 use pilotlight_agents::copilot::log_format::parse;
 use pilotlight_core::agent::Agent;
 use pilotlight_core::fleet::distinguish;
-use pilotlight_core::owner::Held;
+use pilotlight_core::owner::HoldProof;
 use pilotlight_core::session::{HomeId, Key, Observed};
 use proptest::prelude::*;
 use serde_json::json;
@@ -86,7 +86,7 @@ fn session(n: usize, (log, owner, server, folder, title, seen): &SessionSpec) ->
                 2 => Owner::Gone { pid: 7, at: None },
                 _ => Owner::Unknown { pid: 7 },
             },
-            held: [Held::Pending, Held::Unverified, Held::Verified][usize::from(*owner) % 3],
+            held: [HoldProof::Pending, HoldProof::Unverified, HoldProof::Verified][usize::from(*owner) % 3],
             has_log: true,
             ..Observed::default()
         },

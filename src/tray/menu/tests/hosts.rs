@@ -4,8 +4,8 @@ use super::*;
 use crate::tray::view::Reviewed;
 use pilotlight_core::action::Which;
 use pilotlight_core::agent::Agent;
+use pilotlight_core::remote::RemoteHost;
 use pilotlight_core::remote::{Clocks, SessionReport, read};
-use pilotlight_core::session::remote::Host;
 use pilotlight_engine::Trouble;
 
 /// Adds a session of devbox that asks to run this.
@@ -17,7 +17,7 @@ fn add_remote(world: &mut World, command: &str) -> Key {
     let row = session.row(world.now, &Limits::default()).0;
     let report = SessionReport::of(&session, &row, (&row.name, &row.label), world.now);
     let (host, clocks) =
-        (Host { name: "devbox".into(), has_terminal: true }, Clocks { now: world.now, ..Clocks::default() });
+        (RemoteHost { name: "devbox".into(), has_terminal: true }, Clocks { now: world.now, ..Clocks::default() });
     let session = read(&host, report, &clocks, Agent::reported).unwrap();
     let (key, row) = (Key::remote("devbox", "api"), session.row(world.now, &Limits::default()).0);
     world.sessions.push((key.clone(), session, row));

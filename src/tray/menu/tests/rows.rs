@@ -3,7 +3,7 @@
 use super::*;
 use crate::tray::view::Reviewed;
 use pilotlight_core::alert::Detail;
-use pilotlight_core::owner::Held;
+use pilotlight_core::owner::HoldProof;
 
 #[test]
 fn a_remedy_that_mends_comes_before_one_that_only_shows_a_terminal() {
@@ -177,7 +177,7 @@ fn force_quit_is_in_the_menu_only_where_it_is_not_refused() {
         let mut world = World::all(&["api"], Status::Working);
         let session = world.session("api");
         session.observed.owner = Owner::Alive { pid: 1, started: None };
-        session.observed.held = Held::Verified;
+        session.observed.held = HoldProof::Verified;
         session.observed.about.kind = Use::Terminal;
         session.control.server = ServerState::NotListening;
         session.observed.allows = allows;

@@ -1,8 +1,6 @@
 //! When popups that could not be shown are retried.
 
-use super::failure::Failure;
-use super::{RETRY_MAX, RETRY_MIN, Reconciler};
-use crate::tray::notify::wanted::{State, lock};
+use super::{Failure, RETRY_MAX, RETRY_MIN, Reconciler, State, lock};
 use pilotlight_core::alert::PopupId;
 use pilotlight_system::log::{self, private};
 use tokio::time::Instant;

@@ -275,7 +275,13 @@ impl MenuState {
     }
 
     /// A reader with this bus name asks for the layout of an entry, down to a depth, with the properties of these names.
-    pub(super) fn read_layout(&mut self, caller: &str, scope: (i32, i32), names: Vec<String>, now: Instant) -> Reading {
+    pub(super) fn read_layout(
+        &mut self,
+        caller: &str,
+        scope: (i32, i32),
+        names: Vec<String>,
+        now: Instant,
+    ) -> LayoutRead {
         let (number, depth) = scope;
         self.readers.of_layout(caller, scope, &names);
         let tooltip = self.readers.turns_out_to_read_markup(caller, &names);
@@ -297,7 +303,7 @@ impl MenuState {
             false => (changes, ChangedNames::new()),
         };
         let reply = self.layout.reply(scope, names, (known, in_reply), self.wording_for(caller));
-        Reading { changes, revision: self.revision, submenus, tooltip, reply }
+        LayoutRead { changes, revision: self.revision, submenus, tooltip, reply }
     }
 
     /// Until when the menu counts as open, if no panel reports anything until then, on a panel that may leave the tooltip
@@ -415,7 +421,7 @@ pub(super) struct Opening {
 }
 
 /// What a reader of a layout is sent.
-pub(super) struct Reading {
+pub(super) struct LayoutRead {
     /// Before the answer.
     pub(super) changes: Changes,
     pub(super) revision: u32,

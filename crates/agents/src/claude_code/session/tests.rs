@@ -23,15 +23,15 @@ const STEP: i64 = 250;
 const LATE: i64 = 1000;
 const EARLY: i64 = 300;
 
-fn session(home: &Path, id: &str) -> Session {
+fn session(home: &Path, id: &str) -> ClaudeReader {
     let root = home.join(store::PROJECTS);
-    Session::new(home, &root, id, store::path(home, &root, id))
+    ClaudeReader::new(home, &root, id, store::path(home, &root, id))
 }
 
 /// A home, and a reader of each of its sessions.
 struct World {
     scratch: tempfile::TempDir,
-    readers: Vec<(Session, Shown)>,
+    readers: Vec<(ClaudeReader, Shown)>,
     limits: Limits,
 }
 
@@ -78,7 +78,8 @@ impl World {
             openings,
             all: false,
         };
-        let read = |(reader, shown): &mut (Session, Shown)| reader.refresh(&reading, &mut shown.observed, &mut buffer);
+        let read =
+            |(reader, shown): &mut (ClaudeReader, Shown)| reader.refresh(&reading, &mut shown.observed, &mut buffer);
         self.readers.iter_mut().map(read).collect()
     }
 

@@ -1,8 +1,8 @@
 use super::*;
-use crate::channel::action_context::{Permit, Reports};
+use crate::channel::action_context::{Permit, ReportSink};
 use crate::channel::failure::FailureKind;
 use crate::codex::fake::{self, Daemon, Plays};
-use pilotlight_core::order::Report;
+use pilotlight_core::order::OrderReport;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use tempfile::TempDir;
@@ -50,8 +50,8 @@ impl Stage {
         let (log_view, seen) = watch::channel(LogView::default());
         let shown = Arc::new(Mutex::new(Vec::new()));
         let texts = Arc::clone(&shown);
-        let reports = Reports::to(move |report| {
-            if let Report::Request(request) = report {
+        let reports = ReportSink::to(move |report| {
+            if let OrderReport::Request(request) = report {
                 texts.lock().unwrap().push(request.text);
             }
         });
@@ -163,7 +163,7 @@ async fn case_268_a_turn_is_stopped_by_its_name_and_the_log_says_that_it_ended()
     let failure = stage.socket.stop(&stage.context).await.unwrap_err();
     assert!(failure.to_string().contains("its own turn is over"), "{failure}");
     assert!(!stage.daemon.heard().contains(&"turn/interrupt".to_owned()));
-    stage.log_view.send_modify(|log_view| (log_view.turn_open, log_view.root) = (true, Some("u1".into())));
+    stage.log_view.send_modify(|log_view| (log_view.turn_open, log_view.turn_id) = (true, Some("u1".into())));
     let log_view = stage.log_view.clone();
     let ends = async {
         while stage.daemon.heard.recv().await.unwrap() != "turn/interrupt" {}

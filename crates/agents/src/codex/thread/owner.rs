@@ -9,7 +9,7 @@ use crate::codex::target;
 use crate::reading::{GRACE, Reading};
 use crate::runners::{Runner, identity};
 use pilotlight_core::action::Action;
-use pilotlight_core::owner::{Doubt, Held, Owner};
+use pilotlight_core::owner::{Doubt, HoldProof, Owner};
 use pilotlight_core::session::{Allows, Observed};
 use pilotlight_core::time::{Moment, Span, Time};
 use pilotlight_system::process::{self, SLACK, arguments, executable, is_stopped};
@@ -71,13 +71,13 @@ impl Thread {
         let holder = self.lock.map(|lock| (lock, self.holder(lock, reading)));
         let (owner, held) = match holder {
             Some((lock, Holder::Process(pid))) => self.claimed(lock, pid, true, reading),
-            Some((_, Holder::Hidden)) => (Owner::Unknown { pid: Owner::UNNAMED }, Held::Unverified),
+            Some((_, Holder::Hidden)) => (Owner::Unknown { pid: Owner::UNNAMED }, HoldProof::Unverified),
             Some((lock, Holder::Untold)) => match daemon::running(&self.lock_home) {
                 Ok(pid) => self.claimed(lock, pid, false, reading),
-                Err(_) => (Owner::Never, Held::Unverified),
+                Err(_) => (Owner::Never, HoldProof::Unverified),
             },
             Some((lock, Holder::Nobody)) => self.left(lock, reading),
-            None => (Owner::Never, Held::Unverified),
+            None => (Owner::Never, HoldProof::Unverified),
         };
         if owner.live().is_none() {
             self.departed = self.claim.take().map(|_| reading.context.now.wall).or(self.departed);
@@ -188,37 +188,37 @@ impl Thread {
     }
 
     /// The owner, if this process holds the lock.
-    fn claimed(&mut self, lock: Lock, pid: u32, is_shown: bool, reading: &Reading<'_>) -> (Owner, Held) {
+    fn claimed(&mut self, lock: Lock, pid: u32, is_shown: bool, reading: &Reading<'_>) -> (Owner, HoldProof) {
         let known = self.claim.as_ref().filter(|claim| claim.pid == pid && claim.lock == lock);
         if known.is_none() || !reading.known.contains(&pid) {
             let started = match process::read(pid, reading.context.now.wall) {
-                process::Reading::Process { started, .. } => started,
-                process::Reading::Absent => return self.left(lock, reading),
-                process::Reading::Hidden => return (Owner::Unknown { pid }, Held::Unverified),
+                process::PidStatus::Process { started, .. } => started,
+                process::PidStatus::Absent => return self.left(lock, reading),
+                process::PidStatus::Hidden => return (Owner::Unknown { pid }, HoldProof::Unverified),
             };
             // Any program can lock a file. That it does keeps Codex from the thread, and says nothing of who has it loaded. A
             // process that is ending shows no program any more.
             let is_foreign = !(self.runs_codex)(pid);
             if is_shown && is_foreign && executable(pid).is_some() {
-                return (Owner::Unknown { pid }, Held::Unverified);
+                return (Owner::Unknown { pid }, HoldProof::Unverified);
             }
             let is_service = arguments(pid).is_some_and(|arguments| daemon::serves(&arguments));
             let folder = process::folder_of(pid).and_then(|folder| folder.to_str().map(Box::from));
             self.claim = Some(Claim { pid, lock, started, is_service, is_foreign, is_shown, folder });
         }
         let started = self.claim.as_ref().and_then(|claim| claim.started);
-        let held = if is_shown { Held::Verified } else { Held::Unverified };
+        let held = if is_shown { HoldProof::Verified } else { HoldProof::Unverified };
         (Owner::Alive { pid, started }, held)
     }
 
     /// The owner, if nobody holds the lock that is still there. A lock is made a moment before it is held.
-    fn left(&mut self, lock: Lock, reading: &Reading<'_>) -> (Owner, Held) {
+    fn left(&mut self, lock: Lock, reading: &Reading<'_>) -> (Owner, HoldProof) {
         let age = reading.context.now.wall - lock.loaded;
         if let Some(end) = [GRACE, SLACK].into_iter().find(|end| age < *end && age.0 > -SLACK.0) {
             self.recheck_in(reading, end - age);
         }
         self.departed = self.claim.take().map(|_| reading.context.now.wall).or(self.departed);
-        (self.departed(), Held::Unverified)
+        (self.departed(), HoldProof::Unverified)
     }
 
     /// The owner that ended. No file names it: who comes later does not know it either.
@@ -254,9 +254,9 @@ impl Thread {
     }
 
     /// What shows that its owner owns it, if that runs this thread alone.
-    pub(super) fn held(&self, observed: &Observed) -> Option<target::Held> {
+    pub(super) fn held(&self, observed: &Observed) -> Option<target::HeldLock> {
         let pid = observed.owner.live().filter(|_| !observed.is_served)?;
-        Some(target::Held { home: self.lock_home.clone(), id: self.id.clone(), pid })
+        Some(target::HeldLock { home: self.lock_home.clone(), id: self.id.clone(), pid })
     }
 
     /// Whether it would show that somebody has it loaded: by a lock, which may be in a home that nothing names any more once

@@ -10,7 +10,7 @@ use pilotlight_core::facts::LastWritten;
 use pilotlight_core::fleet::Row;
 use pilotlight_core::limits::Limits;
 use pilotlight_core::owner::Doubt;
-use pilotlight_core::owner::Held;
+use pilotlight_core::owner::HoldProof;
 use pilotlight_core::session::Session;
 use pilotlight_core::time::Moment;
 use pilotlight_core::verdict::{Answer, Liveness, Observations, Status, judge};
@@ -172,7 +172,7 @@ fn case_260_the_lock_and_the_last_turn_say_whether_a_thread_runs_rests_crashed_o
     stage.is(Status::Working, "the model thinks");
     let me = std::process::id();
     assert!(matches!(stage.observed.owner, Owner::Alive { pid, .. } if pid == me));
-    assert_eq!((stage.observed.held, stage.observed.is_served), (Held::Verified, false));
+    assert_eq!((stage.observed.held, stage.observed.is_served), (HoldProof::Verified, false));
     assert_eq!(stage.observed.about.name.as_deref(), Some("Fix it"));
     assert_eq!((stage.observed.about.branch.as_deref(), stage.observed.untried.as_deref()), (Some("main"), None));
     drop(held); // a process that is killed leaves the file

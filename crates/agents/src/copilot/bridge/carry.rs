@@ -172,7 +172,7 @@ impl Channel for BridgeHandle {
             let Some(open) =
                 open.filter(|open| open.request().map(|open| open.with_command(commands)).as_ref() == Some(request))
             else {
-                return Err(Failure::refusal(Step::TakeOver, &words("changed")));
+                return Err(Failure::refusal(Step::Answer, &words("changed")));
             };
             let (request_id, text) = (open.request_id, open.mark);
             let tool_call_id = open.request["toolCallId"].as_str().map(Box::from);
@@ -181,7 +181,7 @@ impl Channel for BridgeHandle {
             } else {
                 Order::Deny { request_id, tool_call_id, text }
             };
-            let ordered = self.order(context, Step::TakeOver, order).await?;
+            let ordered = self.order(context, Step::Answer, order).await?;
             let call = Call::of(&request.id);
             let is_answered = |log_view: &LogView| log_view.answered.contains(&(call, approve));
             if !self.seen(context, is_answered).await {
@@ -203,9 +203,9 @@ impl Channel for BridgeHandle {
         let order = match kind {
             Kind::Plan => Order::Plan { request_id, response: result },
             Kind::Form(_) => Order::Answer { request_id, result },
-            Kind::Input => return Err(Failure::refusal(Step::TakeOver, "answer it in its terminal")),
+            Kind::Input => return Err(Failure::refusal(Step::Answer, "answer it in its terminal")),
         };
-        let ordered = self.order(context, Step::TakeOver, order).await?;
+        let ordered = self.order(context, Step::Answer, order).await?;
         let mut known = self.known.clone();
         let closed = known.wait_for(|known| known.questions.find(Some(request)).is_none());
         let is_closed = timeout(EFFECT_TIMEOUT, closed).await.is_ok_and(|closed| closed.is_ok());
@@ -222,7 +222,7 @@ impl Channel for BridgeHandle {
     async fn stop(&self, context: &ActionContext) -> Result<String, Failure> {
         context.may_send(Step::Abort).await?;
         let before = context.log_view.borrow().clone();
-        let Some(after) = before.root.clone() else {
+        let Some(after) = before.turn_id.clone() else {
             return Err(Failure::refusal(Step::Abort, "the turn that runs cannot be named: press Esc in its terminal"));
         };
         context.step(Step::Abort, "tells it to stop");
@@ -256,7 +256,7 @@ impl channel::Bridge for BridgeHandle {
     async fn send_on(&self, context: &ActionContext, prompt: &Prompt) -> Result<(), Failure> {
         context.may_send(Step::Resend).await?;
         let before = context.log_view.borrow().clone();
-        let Some(after) = before.root.clone() else {
+        let Some(after) = before.turn_id.clone() else {
             return Err(Failure::refusal(
                 Step::Resend,
                 "its last turn cannot be named: send it a prompt in its terminal",
@@ -279,14 +279,14 @@ impl channel::Bridge for BridgeHandle {
 
     /// Returns once Copilot asks, or has decided from a remembered consent.
     async fn let_answer(&self, context: &ActionContext) -> Result<String, Failure> {
-        context.may_send(Step::TakeOver).await?;
-        let after = context.log_view.borrow().root.clone().unwrap_or_default();
-        context.step(Step::TakeOver, "has Copilot ask in the terminal whether Pilotlight may answer there");
+        context.may_send(Step::Answer).await?;
+        let after = context.log_view.borrow().turn_id.clone().unwrap_or_default();
+        context.step(Step::Answer, "has Copilot ask in the terminal whether Pilotlight may answer there");
         let mut known = self.known.clone();
         let mut released = false;
         let result = tokio::select! {
             biased;
-            result = self.follow(context, Step::TakeOver, Order::Elevate { after }, &mut released) => result,
+            result = self.follow(context, Step::Answer, Order::Elevate { after }, &mut released) => result,
             // A remembered consent is granted at once; a dialog may stay open for any time.
             () = async {
                 if known.wait_for(BridgeState::is_asking).await.is_ok() {
@@ -317,8 +317,8 @@ async fn wait_until_listed(known: &watch::Receiver<BridgeState>, log_view: &LogV
 fn is_logged(log_view: &LogView, request: &Request, approve: bool) -> Result<(), Failure> {
     let call = Call::of(&request.id);
     match log_view.requests.iter().find(|logged| logged.id == call) {
-        None => Err(Failure::refusal(Step::TakeOver, &words("gone"))),
-        Some(logged) if approve && request.differs_from(logged) => Err(Failure::refusal(Step::TakeOver, LOG_DIFFERS)),
+        None => Err(Failure::refusal(Step::Answer, &words("gone"))),
+        Some(logged) if approve && request.differs_from(logged) => Err(Failure::refusal(Step::Answer, LOG_DIFFERS)),
         Some(_) => Ok(()),
     }
 }

@@ -27,7 +27,7 @@ use pilotlight_system::process::{lock_holder, open_files, sees_all};
 #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "only Linux shows it"))]
 pub(super) enum Hold {
     /// It has this folder's own hold file open and locked.
-    Held,
+    Locked,
     /// It would hold that file if it owned the session, and does not; or it is a Copilot of another home.
     Elsewhere,
     /// A Copilot of this home that makes no hold files.
@@ -63,7 +63,7 @@ pub(super) fn of(pid: u32, folder: &Path) -> Hold {
         if file.path.file_name().is_some_and(|file| file == &*name) {
             if ours.is_some() && file.identity() == ours && file.is_locked() {
                 let is_other = was_opened_elsewhere(&hold, &file.path, file.is_deleted);
-                return if is_other { Hold::Elsewhere } else { Hold::Held };
+                return if is_other { Hold::Elsewhere } else { Hold::Locked };
             }
             // Copilot removes the hold before the lock, so it held the session until just now.
             let was_ours = file.is_deleted && folder.canonicalize().is_ok_and(|folder| file.path == folder.join(&name));

@@ -14,11 +14,11 @@ const ALIVE: Owner = Owner::Alive { pid: 42, started: Some(STARTED) };
 const GONE: Owner = Owner::Gone { pid: 42, at: None };
 const UNKNOWN: Owner = Owner::Unknown { pid: 42 };
 
-fn running(executable: &str) -> Reading {
-    Reading::Process { started: Some(STARTED), executable: Some(executable.into()) }
+fn running(executable: &str) -> PidStatus {
+    PidStatus::Process { started: Some(STARTED), executable: Some(executable.into()) }
 }
 
-fn decided(reading: Reading) -> Owner {
+fn decided(reading: PidStatus) -> Owner {
     decide(LOCK, reading, &[], || panic!("only the arguments of a node matter"))
 }
 
@@ -40,7 +40,7 @@ fn copilot_is_recognized_by_its_file_name() {
 
 #[test]
 fn case_71_no_process() {
-    assert_eq!(decided(Reading::Absent), GONE);
+    assert_eq!(decided(PidStatus::Absent), GONE);
 }
 
 #[test]
@@ -53,19 +53,19 @@ fn case_72_a_process_younger_than_the_lock_is_not_its_owner() {
 
 #[test]
 fn case_74_and_107g_what_cannot_be_read_is_unknown() {
-    assert_eq!(decided(Reading::Hidden), UNKNOWN);
-    assert_eq!(decided(Reading::Process { started: Some(STARTED), executable: None }), UNKNOWN);
-    assert_eq!(decided(Reading::Process { started: None, executable: None }), UNKNOWN);
-    assert_eq!(decided(Reading::Process { started: None, executable: Some("/bin/copilot".into()) }), UNKNOWN);
-    assert_eq!(decided(Reading::Process { started: Some(STARTED), executable: Some("/".into()) }), UNKNOWN);
+    assert_eq!(decided(PidStatus::Hidden), UNKNOWN);
+    assert_eq!(decided(PidStatus::Process { started: Some(STARTED), executable: None }), UNKNOWN);
+    assert_eq!(decided(PidStatus::Process { started: None, executable: None }), UNKNOWN);
+    assert_eq!(decided(PidStatus::Process { started: None, executable: Some("/bin/copilot".into()) }), UNKNOWN);
+    assert_eq!(decided(PidStatus::Process { started: Some(STARTED), executable: Some("/".into()) }), UNKNOWN);
     assert_eq!(node("/usr/bin/node", None), UNKNOWN);
 }
 
 #[test]
 fn one_proof_is_enough() {
     let late = Some(LOCK.made + SLACK + Span(1));
-    assert_eq!(decided(Reading::Process { started: late, executable: None }), GONE);
-    assert_eq!(decided(Reading::Process { started: None, executable: Some("/bin/bash".into()) }), GONE);
+    assert_eq!(decided(PidStatus::Process { started: late, executable: None }), GONE);
+    assert_eq!(decided(PidStatus::Process { started: None, executable: Some("/bin/bash".into()) }), GONE);
 }
 
 #[test]

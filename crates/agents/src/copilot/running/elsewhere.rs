@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use sysinfo::{Pid, Process, ProcessRefreshKind, ProcessesToUpdate, System, UpdateKind};
 
-use super::program::{Program, home_of};
+use super::{Program, home_of};
 use crate::copilot::identity::runs_copilot;
 use crate::program_file::is_node;
 use pilotlight_core::time::{Span, Time};

@@ -6,7 +6,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use super::program::{Program, home_of};
+use super::{Program, home_of};
 use crate::copilot::identity::{names_copilot, runs_copilot};
 use crate::copilot::owner::hold::home_with_open_file;
 use crate::program_file::is_node;

@@ -11,7 +11,7 @@ mod forwarder;
 #[cfg(test)]
 mod tests;
 
-use super::client::{Activity, Decision, Link};
+use super::client::{Activity, Decision, ServerClient};
 use super::questions::Questions;
 use super::recover::answer::{answer_over, requests_over};
 use super::recover::stop;
@@ -44,7 +44,7 @@ const PROMPT_POLL: Duration = Duration::from_millis(10);
 /// An attachment to a session. Dropping it closes the connection.
 #[derive(Debug)]
 pub struct Attached {
-    pub(super) link: Link,
+    pub(super) link: ServerClient,
     id: Box<str>,
     policy: Policy,
     approved: AutoApproved,
@@ -133,7 +133,7 @@ pub async fn attach(
 impl Attached {
     /// Resumes the session over this connection with `config`, and starts to forward its events.
     pub(super) async fn over(
-        link: Link,
+        link: ServerClient,
         context: &ActionContext,
         config: ResumeSessionConfig,
         keep: Keep,
@@ -185,7 +185,7 @@ impl Attached {
         if self.policy == Policy::Observe {
             return Ok(0);
         }
-        let failed = |fault| Failure::of(Step::TakeOver, fault);
+        let failed = |fault| Failure::of(Step::Answer, fault);
         let open = self.link.pending(&self.id).await.map_err(failed)?;
         let mut approved = 0;
         if self.policy == Policy::ApproveAll {
@@ -194,7 +194,7 @@ impl Attached {
                 approved += usize::from(answered.map_err(failed)?);
             }
         }
-        context.step(Step::TakeOver, format!("{}, {approved} approved", counted(open.len(), "open request")));
+        context.step(Step::Answer, format!("{}, {approved} approved", counted(open.len(), "open request")));
         Ok(open.len())
     }
 
@@ -214,15 +214,15 @@ impl Attached {
     /// for the user of another client, or its model's answer arrives.
     pub(crate) async fn abort_silent(&self, context: &ActionContext) -> Result<SilentTurn, Failure> {
         if self.asks() {
-            context.step(Step::TakeOver, "it asks you something: nothing is stopped");
+            context.step(Step::Answer, "it asks you something: nothing is stopped");
             return Ok(SilentTurn::Asks);
         }
         if context.log_view.borrow().tools_open > 0 {
-            context.step(Step::TakeOver, "a tool is open, which may work, or wait for you: nothing is stopped");
+            context.step(Step::Answer, "a tool is open, which may work, or wait for you: nothing is stopped");
             return Ok(SilentTurn::Asks);
         }
         if self.receives(context).await {
-            context.step(Step::TakeOver, RECEIVES);
+            context.step(Step::Answer, RECEIVES);
             return Ok(SilentTurn::Receives);
         }
         self.abort_if_busy(context).await?;
@@ -319,7 +319,7 @@ impl Attached {
     }
 
     /// The connection.
-    pub fn link(&self) -> &Link {
+    pub fn link(&self) -> &ServerClient {
         &self.link
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Connecting does not attach to a session: a server accepts answers and aborts for any session that is loaded in it,
 //! and disconnecting changes nothing. Only the terminal interface's own session (`--ui-server`) must be *joined* once
-//! before its server reports it as loaded; see [`Link::reach`].
+//! before its server reports it as loaded; see [`ServerClient::reach`].
 
 use super::frame::{FrameReader, StreamEnd, StreamState};
 use super::frame_filter::TOO_LARGE;
@@ -75,7 +75,7 @@ pub enum Decision {
 
 /// A connection. Clones share it.
 #[derive(Clone, Debug)]
-pub struct Link {
+pub struct ServerClient {
     sdk: Client,
     place: Place,
     stream: Arc<StreamState>,
@@ -83,7 +83,7 @@ pub struct Link {
     local: Option<SocketAddr>,
 }
 
-impl Link {
+impl ServerClient {
     /// Connects to a server on this machine. `cwd` is our working folder for the SDK, which does not use it.
     pub async fn open(endpoint: &Endpoint, cwd: &Path) -> Result<Self, Fault> {
         Self::open_within(endpoint, cwd, CALL_TIMEOUT).await
@@ -278,6 +278,37 @@ impl Link {
         listen(window, |wait| self.next_piece(id, wait)).await
     }
 
+    /// The end of the server's event log of a session, from which [`prompt_since`](Self::prompt_since) reads on.
+    pub(super) async fn log_end(&self, id: &str) -> Result<String, Fault> {
+        const CALL: &str = "session.eventLog.tail";
+        let answer = self.call(CALL, json!({"sessionId": id})).await?;
+        answer["cursor"].as_str().map(str::to_owned).ok_or(Fault::Misunderstood(self.place, CALL))
+    }
+
+    /// The id of the first prompt, by anybody, after this place in its server's event log of a session. Empty if that
+    /// prompt has none.
+    pub(super) async fn prompt_since(&self, id: &str, cursor: &str) -> Result<Option<String>, Fault> {
+        const CALL: &str = "session.eventLog.read";
+        let params = json!({"sessionId": id, "cursor": cursor, "types": ["user.message"], "max": 1});
+        let answer = self.call(CALL, params).await?;
+        let events = answer["events"].as_array().ok_or(Fault::Misunderstood(self.place, CALL))?;
+        Ok(events.first().map(|event| event["data"]["messageId"].as_str().unwrap_or_default().to_owned()))
+    }
+
+    /// Takes back a prompt that still waits for its turn. Returns `false` if it no longer does.
+    pub(super) async fn withdraw(&self, id: &str, message: &str, prompt: &str) -> Result<bool, Fault> {
+        const CALL: &str = "session.queue.withdrawMessage";
+        let params = json!({"sessionId": id, "messageId": message, "expectedPrompt": prompt});
+        let answer = self.call(CALL, params).await?;
+        answer["removed"].as_bool().ok_or(Fault::Misunderstood(self.place, CALL))
+    }
+
+    /// Sends a prompt. Returns its id, if the server gives one.
+    pub(crate) async fn send(&self, id: &str, prompt: &str) -> Result<Option<String>, Fault> {
+        let answer = self.call("session.send", json!({"sessionId": id, "prompt": prompt})).await?;
+        Ok(answer["messageId"].as_str().map(str::to_owned))
+    }
+
     /// Answers a permission request. Returns `false` if it was no longer open.
     pub async fn answer(&self, id: &str, request: &str, decision: Decision) -> Result<bool, Fault> {
         let result = match decision {
@@ -429,6 +460,5 @@ fn server_message(message: &str) -> Box<str> {
     text::plain(&out, MESSAGE_MAX)
 }
 
-mod prompts;
 #[cfg(test)]
 mod tests;

@@ -1,7 +1,7 @@
 //! A connection to a session, which is kept: to a server that we do not run, or to one of our own.
 
 use super::attached::Attached;
-use super::client::Link;
+use super::client::ServerClient;
 use super::hosted::Hosted;
 use super::recover::{LOG_GROWTH_TIMEOUT, resend};
 use crate::channel::action_context::ActionContext;
@@ -118,7 +118,7 @@ impl Connection for Kept {
 }
 
 #[async_trait]
-impl Listener for Link {
+impl Listener for ServerClient {
     async fn listen(&self, id: &str, window: Duration) -> Option<Word> {
         Self::listen(self, id, window).await.ok()
     }

@@ -2,7 +2,7 @@
 //! never succeed.
 
 use super::attached::{Attached, attach};
-use super::fake::{FakeServer, Response, greeting, on_step, site_at};
+use super::fake::{FakeServer, Response, context_at, greeting};
 use super::recover;
 use crate::channel::action_context::LogView;
 use crate::channel::failure::Failure;
@@ -108,7 +108,7 @@ fn open() -> Which {
 
 async fn perform(operation: Operation, fake: &FakeServer) -> Result<(), Failure> {
     let log_view = LogView { turn_open: true, silent: operation == Operation::AttachToSilent, ..LogView::default() };
-    let (context, sender) = site_at(vec![fake.endpoint.clone()], log_view);
+    let (context, sender) = context_at(vec![fake.endpoint.clone()], log_view);
     let (events, _receiver) = mpsc::unbounded_channel();
     let attached = async |policy| -> Result<Attached, Failure> {
         let (attached, silent) =
@@ -127,7 +127,7 @@ async fn perform(operation: Operation, fake: &FakeServer) -> Result<(), Failure>
         Operation::Resend => {
             let attached = attached(Policy::Ask).await?;
             // The log grows as soon as the prompt is sent.
-            let context = on_step(&context, move |step| {
+            let context = context.at_steps(move |step| {
                 if step == Step::Resend {
                     sender.send_modify(|log_view| log_view.events += 1);
                 }

@@ -1,16 +1,14 @@
 //! A fake server for tests, with scripted responses.
 
-use super::servers::Endpoints;
-use crate::channel::action_context::{ActionContext, LogView, Permit, PermitQuestion, Reports};
+use super::testing::TestContext;
+use crate::channel::action_context::LogView;
 use crate::channel::endpoint::{Endpoint, Token};
-use pilotlight_core::order::{Report, Step};
 use serde_json::{Value, json};
-use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::watch;
 
 /// The reaction to a call.
 pub(super) enum Response {
@@ -116,62 +114,11 @@ async fn send(write: &mut (impl AsyncWriteExt + Unpin), body: &str) {
     let _ = write.write_all(format!("Content-Length: {}\r\n\r\n{body}", body.len()).as_bytes()).await;
 }
 
-/// A session, and the servers that may have it loaded.
-pub(super) struct At {
-    pub(super) servers: Endpoints,
-    context: ActionContext,
-}
-
-impl Deref for At {
-    type Target = ActionContext;
-
-    fn deref(&self) -> &ActionContext {
-        &self.context
-    }
-}
-
-impl DerefMut for At {
-    fn deref_mut(&mut self) -> &mut ActionContext {
-        &mut self.context
-    }
-}
-
-/// The owned session `s`, which may be loaded in the servers at `endpoints`, as the engine would pass it on; and the
-/// sender that updates its log view.
-pub(super) fn site_at(endpoints: Vec<Endpoint>, log_view: LogView) -> (At, watch::Sender<LogView>) {
+/// The context of an action on the owned session `s`, which may be loaded in the servers at `endpoints`; and the sender
+/// that updates its log view.
+pub(super) fn context_at(endpoints: Vec<Endpoint>, log_view: LogView) -> (TestContext, watch::Sender<LogView>) {
     let (sender, log_view) = watch::channel(log_view);
-    let context = ActionContext {
-        id: "s".into(),
-        cwd: None,
-        owned: true,
-        log_view,
-        probe_result: None,
-        drawn_by: None,
-        permit: granted(),
-        reports: Reports::to(drop),
-    };
-    (At { servers: Endpoints::at(endpoints), context }, sender)
-}
-
-/// The same session, as an order sees it whose steps this learns of.
-pub(super) fn on_step(at: &At, learn: impl Fn(Step) + Send + Sync + 'static) -> At {
-    let reports = Reports::to(move |report| {
-        if let Report::Step(step, _) = report {
-            learn(step);
-        }
-    });
-    At { servers: at.servers.clone(), context: ActionContext { reports, ..at.context.clone() } }
-}
-
-/// A permit that is granted each time.
-fn granted() -> Permit {
-    let (ask, mut questions) = mpsc::unbounded_channel::<PermitQuestion>();
-    std::thread::spawn(move || {
-        while let Some(question) = questions.blocking_recv() {
-            let _ = question.send(Ok(())); // fails only when whoever asked has gone
-        }
-    });
-    Permit::from(ask)
+    (TestContext::new("s", true, endpoints, log_view), sender)
 }
 
 /// A live event.

@@ -8,7 +8,7 @@
 //! process left them, and it can be resumed elsewhere; see [`Attached::send`].
 
 use super::attached::Attached;
-use super::client::{LOAD_TIMEOUT, Link};
+use super::client::{LOAD_TIMEOUT, ServerClient};
 use crate::channel::Keep;
 use crate::channel::action_context::ActionContext;
 use crate::channel::failure::Failure;
@@ -65,7 +65,7 @@ pub async fn host(program: &Path, home: &Path, context: &ActionContext, keep: Ke
         return Err(failed(Fault::Gone(Place::Own)));
     };
     let loaded = async {
-        let link = Link::over_stdio(output, input, cwd, LOAD_TIMEOUT).await.map_err(failed)?;
+        let link = ServerClient::over_stdio(output, input, cwd, LOAD_TIMEOUT).await.map_err(failed)?;
         context.step(Step::Resume, "a server was started");
         let in_use = link.in_use_elsewhere(&context.id).await.map_err(failed)?;
         let mut config =

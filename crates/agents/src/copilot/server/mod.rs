@@ -6,13 +6,14 @@
 //!   prompt again.
 //! - [`attached`] is one more client of a session, for as long as it is kept. [`hosted`] is the same in a server of our
 //!   own, which [`program`](super::program) finds.
-//! - [`probe`] asks what sessions do, without attaching. `questions` are what an attached session asks its user, and
+//! - [`activity`] asks what sessions do, without attaching. `questions` are what an attached session asks its user, and
 //!   [`reply`] answers them.
 //!
 //! Nothing here decides *whether* to act: that is [`core::action`](pilotlight_core::action), which the
 //! engine asks right before. A connection is opened only for an action or a setting of the user's,
-//! and for one probe of a session before it is called stuck.
+//! and to ask once about a session before it is called stuck.
 
+pub mod activity;
 pub mod attached;
 pub mod client;
 pub(crate) mod connection;
@@ -26,9 +27,10 @@ mod frame_filter;
 pub mod hosted;
 pub(crate) mod listening;
 mod peers;
-pub mod probe;
 pub(crate) mod questions;
 pub mod recover;
 pub mod reply;
 pub mod servers;
 mod shorten;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;

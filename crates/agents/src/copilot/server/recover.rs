@@ -13,17 +13,17 @@ mod tests;
 pub(crate) use resend::LOG_GROWTH_TIMEOUT;
 pub use resend::resend;
 
+use super::activity;
 use super::attached;
-use super::client::{Activity, Link};
+use super::client::{Activity, ServerClient};
 use super::connection::Kept;
-use super::probe;
 use super::servers::Endpoints;
 use crate::channel::action_context::ActionContext;
 use crate::channel::failure::Failure;
 use crate::channel::fault::Place;
 use crate::channel::order::SilentTurn;
 use crate::channel::request::Request;
-use crate::channel::{Channel, Connection, Keep, Listener, ServerProbe, Servers, open_request};
+use crate::channel::{Channel, Connection, Keep, Listener, ServerActivity, Servers, open_request};
 use answer::{answer_over, requests_over};
 use async_trait::async_trait;
 use pilotlight_core::order::{Reply, Step, Which};
@@ -35,12 +35,12 @@ use stop::abort;
 
 impl Endpoints {
     /// Finds the server that has the session loaded, and connects to it.
-    pub(super) async fn find(&self, context: &ActionContext) -> Result<(Link, Activity), Failure> {
+    pub(super) async fn find(&self, context: &ActionContext) -> Result<(ServerClient, Activity), Failure> {
         let cwd = context.cwd.as_deref().unwrap_or(Path::new(""));
         let mut faults = Vec::new();
         for endpoint in self.all() {
             let attempt = async {
-                let link = Link::open(endpoint, cwd).await?;
+                let link = ServerClient::open(endpoint, cwd).await?;
                 let activity = link.reach(&context.id, context.owned).await?;
                 Ok((link, activity))
             };
@@ -73,7 +73,7 @@ impl Channel for Endpoints {
         answer_over(&link, context, which, approve).await
     }
 
-    async fn reply(&self, _site: &ActionContext, _reply: &Reply) -> Result<String, Failure> {
+    async fn reply(&self, _context: &ActionContext, _reply: &Reply) -> Result<String, Failure> {
         Err(Failure::not_attached())
     }
 
@@ -94,7 +94,7 @@ impl Channel for Endpoints {
 impl Listener for Endpoints {
     async fn listen(&self, id: &str, window: Duration) -> Option<Word> {
         for endpoint in self.all() {
-            let Ok(link) = Link::open(endpoint, Path::new("")).await else { continue };
+            let Ok(link) = ServerClient::open(endpoint, Path::new("")).await else { continue };
             let word = link.listen(id, window).await;
             link.leave();
             if let Ok(word) = word {
@@ -115,12 +115,12 @@ impl Servers for Endpoints {
         self.all().iter().map(|endpoint| Place::At(endpoint.address)).collect()
     }
 
-    async fn probe(&self, ids: &[Box<str>], within: Duration) -> Vec<Option<ServerProbe>> {
-        probe::probe(self.all(), ids, within).await
+    async fn activity(&self, ids: &[Box<str>], within: Duration) -> Vec<Option<ServerActivity>> {
+        activity::activity(self.all(), ids, within).await
     }
 
     async fn has_loaded(&self, id: &str, within: Duration) -> Option<bool> {
-        probe::has_loaded(self.all(), id, within).await
+        activity::has_loaded(self.all(), id, within).await
     }
 
     async fn attach(

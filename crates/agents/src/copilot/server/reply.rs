@@ -3,7 +3,7 @@
 //! The first answer wins, whoever gives it, and the server sends it to every attached client. So an answer counts as
 //! given when such an event arrives with the answer that was sent.
 
-use super::client::Link;
+use super::client::ServerClient;
 use super::questions::Questions;
 use crate::channel::action_context::{ActionContext, CONFIRM_TIMEOUT, EFFECT_TIMEOUT};
 use crate::channel::failure::Failure;
@@ -26,12 +26,12 @@ enum Confirmation {
 
 /// Answers an open question, or shows it.
 pub(super) async fn reply(
-    link: &Link,
+    link: &ServerClient,
     questions: &watch::Sender<Questions>,
     context: &ActionContext,
     reply: &Reply,
 ) -> Result<String, Failure> {
-    let refusal = |why: &str| Failure::refusal(Step::TakeOver, why);
+    let refusal = |why: &str| Failure::refusal(Step::Answer, why);
     let ready = ready(context, reply, |request| form_of(&questions.borrow(), request)).await?;
     let Some(Ready { request, kind, result, said }) = ready else {
         return Ok(STILL_OPEN.to_owned());
@@ -49,7 +49,7 @@ pub(super) async fn reply(
             }
         },
         Ok(false) => return Err(gone()),
-        Err(fault) if !fault.may_have_succeeded() => return Err(Failure::of(Step::TakeOver, fault)),
+        Err(fault) if !fault.may_have_succeeded() => return Err(Failure::of(Step::Answer, fault)),
         Err(fault) => match confirmation(link, questions, context, request, &result, CONFIRM_TIMEOUT).await {
             Confirmation::Ours => context.step(Step::Verify, "its server did not reply, but confirms the answer"),
             Confirmation::Another => return Err(refusal("somebody else answered it first")),
@@ -89,12 +89,12 @@ pub(crate) async fn ready<'a>(
         Reply::Give { request, shown, with } => (request, *shown, with),
     };
     check_shown(&find(Some(request))?, shown)?;
-    context.may_send(Step::TakeOver).await?;
+    context.may_send(Step::Answer).await?;
     // By now, events that arrived while waiting for the permit have been applied.
     let form = find(Some(request))?;
     check_shown(&form, shown)?;
-    let result = form.result(with).map_err(|why| Failure::refusal(Step::TakeOver, why))?;
-    context.step(Step::TakeOver, "answers its question");
+    let result = form.result(with).map_err(|why| Failure::refusal(Step::Answer, why))?;
+    context.step(Step::Answer, "answers its question");
     let said = form.said(with);
     Ok(Some(Ready { request, kind: form.kind, result, said }))
 }
@@ -102,7 +102,7 @@ pub(crate) async fn ready<'a>(
 /// The form of the open question with this id. Without an id, that of the oldest that can be answered.
 pub(crate) fn form_of(questions: &Questions, request: Option<&str>) -> Result<Form, Failure> {
     let form = questions.find(request).ok_or_else(gone)?.form.clone();
-    form.map_err(|why| Failure::refusal(Step::TakeOver, &format!("answer it where it asks: {why}")))
+    form.map_err(|why| Failure::refusal(Step::Answer, &format!("answer it where it asks: {why}")))
 }
 
 /// Fails if the question is not the one that the user was shown.
@@ -110,14 +110,14 @@ fn check_shown(form: &Form, mark: u64) -> Result<(), Failure> {
     if form.mark() == mark {
         Ok(())
     } else {
-        Err(Failure::refusal(Step::TakeOver, "it asks something else than was shown"))
+        Err(Failure::refusal(Step::Answer, "it asks something else than was shown"))
     }
 }
 
 /// Waits for the event that a question was answered. Events may be lost, so after the timeout the server's event log is
 /// read.
 async fn confirmation(
-    link: &Link,
+    link: &ServerClient,
     questions: &watch::Sender<Questions>,
     context: &ActionContext,
     request: &str,
@@ -141,5 +141,5 @@ async fn confirmation(
 }
 
 fn gone() -> Failure {
-    Failure::refusal(Step::TakeOver, "the question is no longer open: somebody else answered it, or its turn has ended")
+    Failure::refusal(Step::Answer, "the question is no longer open: somebody else answered it, or its turn has ended")
 }

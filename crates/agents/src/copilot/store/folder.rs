@@ -5,12 +5,13 @@ pub(super) mod owner;
 #[cfg(target_os = "linux")]
 mod tests;
 
-use super::layout::{LOG, WORKSPACE};
 use super::locks;
 use super::quick_scan::Root;
+use super::{LOG, WORKSPACE};
+use crate::copilot::adapter::resume_line;
 use crate::copilot::log_format::LOG_FORMAT;
 use crate::copilot::owner::Lock;
-use crate::copilot::{resume, target, user_settings, workspace};
+use crate::copilot::{target, user_settings, workspace};
 use crate::evidence::Evidence;
 use crate::listing::QuickScan;
 use crate::reader::SessionReader;
@@ -247,7 +248,7 @@ impl SessionReader for Folder {
     }
 
     fn resume_line(&self) -> Option<String> {
-        resume::line(self.id())
+        resume_line(self.id())
     }
 
     fn agent_notifies(&self) -> bool {

@@ -3,7 +3,7 @@
 //! A real folder has one lock, or a few left behind by killed processes. A folder with thousands of locks is listed all
 //! the same, but locks of existing processes take precedence: the others cannot own anything.
 
-use super::layout::lock_pid;
+use super::lock_pid;
 use crate::copilot::owner::Lock;
 use pilotlight_system::file_times::modified;
 use std::fs;

@@ -1,8 +1,8 @@
 use super::*;
 use crate::attempts::Mark;
-use crate::reported_state::{ReportedState, State};
 use crate::session::NoAnswer;
 use crate::turn::{Closed, Ending};
+use crate::verdict::reported_state::{ReportedState, State};
 
 const START: Time = Time(1_700_000_000_000);
 
@@ -164,7 +164,12 @@ fn case_358_what_is_told_of_background_work_is_one_and_ends_with_its_process() {
     assert_eq!(row(&session).background.shells, 1);
     let reported_state = |shell| {
         let state = State::Idle { shell };
-        Some(ReportedState { state, since: Moment::of(START - Span::minutes(1)), by: "its process".into(), asks: None })
+        Some(ReportedState {
+            state,
+            since: Moment::of(START - Span::minutes(1)),
+            by: "its process".into(),
+            waiting_tool: None,
+        })
     };
     session.observed.reported_state = reported_state(false);
     assert_eq!(row(&session).background.shells, 0);

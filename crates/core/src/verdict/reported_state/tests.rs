@@ -3,10 +3,10 @@ use crate::event::{Body, Event, ToolResult};
 use crate::facts::Facts;
 use crate::limits::Limits;
 use crate::owner::Owner;
-use crate::reported_state::{Asks, ReportedState, State, Wait};
 use crate::scan::Text;
 use crate::session::Session;
 use crate::time::{Moment, Span, Time};
+use crate::verdict::reported_state::{ReportedState, State, Wait, WaitingTool};
 use crate::verdict::{Liveness, Observations, Status, judge};
 
 const START: i64 = 1_795_461_440_000;
@@ -36,8 +36,15 @@ fn answer(asks: bool) -> Body<'static> {
     Body::Answer { asks, model: None }
 }
 
-fn told_by(facts: &Facts, state: State, since: i64, asks: Option<Asks>, owner: &Owner, now: i64) -> (Status, String) {
-    let reported_state = ReportedState { state, since: at(since), by: BY.into(), asks };
+fn told_by(
+    facts: &Facts,
+    state: State,
+    since: i64,
+    asks: Option<WaitingTool>,
+    owner: &Owner,
+    now: i64,
+) -> (Status, String) {
+    let reported_state = ReportedState { state, since: at(since), by: BY.into(), waiting_tool: asks };
     let told = Observations { agent: &Agent::default(), facts, reported_state: Some(&reported_state) };
     let verdict = judge(told, owner, &Liveness::default(), None, at(now), &Limits::default());
     (verdict.status, verdict.because.to_string())
@@ -115,7 +122,7 @@ fn case_356_of_several_calls_of_one_tool_one_is_asked_for() {
 fn case_357_an_unseen_crash_is_dated_by_what_was_last_heard() {
     let open = facts(&[(0, PROMPT), (900, tool("Bash", false))]);
     let (day, gone) = (24 * 3_600_000, |at| Owner::Gone { pid: 7, at });
-    let reported_state = ReportedState { state: State::Busy, since: at(600_000), by: BY.into(), asks: None };
+    let reported_state = ReportedState { state: State::Busy, since: at(600_000), by: BY.into(), waiting_tool: None };
     let told = Observations { agent: &Agent::default(), facts: &open, reported_state: Some(&reported_state) };
     let judged = |at_end, now| judge(told, &gone(at_end), &Liveness::default(), None, at(now), &Limits::default());
     let verdict = judged(None, 900_000);
@@ -146,7 +153,7 @@ fn the_log_has_a_second_to_tell_what_is_asked() {
     assert_eq!(told(&asked, PERMISSION, 1000, 2000), (Status::NeedsPermission, "asks for permission: a tool".into()));
     let named = facts(&[(0, PROMPT), (1100, tool("Bash", false))]);
     assert_eq!(told(&named, PERMISSION, 1000, 1100), (Status::NeedsPermission, "asks for permission: Bash".into()));
-    let asks = Some(Asks { tool: "Write".into(), text: None });
+    let asks = Some(WaitingTool { tool: "Write".into(), text: None });
     let owner = Owner::Alive { pid: 7, started: None };
     let by_sub_agent = told_by(&asked, PERMISSION, 1000, asks, &owner, 1001);
     assert_eq!(by_sub_agent, (Status::NeedsPermission, "asks for permission: Write".into()));

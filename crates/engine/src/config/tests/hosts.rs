@@ -4,10 +4,10 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::config::edit::{WrongPart, with_host, without_host, wrong_host};
-use crate::config::{Host, Reach};
+use crate::config::{HostSetting, Reach};
 
-fn by_ssh(name: &str, to: &str, program: &str) -> Host {
-    Host { name: name.into(), reach: Reach::Ssh { to: to.into(), program: program.into() } }
+fn by_ssh(name: &str, to: &str, program: &str) -> HostSetting {
+    HostSetting { name: name.into(), reach: Reach::Ssh { to: to.into(), program: program.into() } }
 }
 
 #[test]
@@ -26,7 +26,7 @@ fn hosts_are_read() {
         "#,
     );
     let words = ["docker", "exec", "-i", "box", "pilotlight", "serve", "--stdio"].map(str::to_owned).to_vec();
-    let boxed = Host { name: "box".into(), reach: Reach::Command(words) };
+    let boxed = HostSetting { name: "box".into(), reach: Reach::Command(words) };
     let gpu = by_ssh("gpu", "ada@10.0.0.7", "~/.local/bin/pilotlight");
     assert_eq!(config.hosts, [by_ssh("devbox", "devbox", "pilotlight"), gpu, boxed]);
 }
@@ -62,7 +62,7 @@ fn case_401_a_wrong_host_is_left_out_and_nothing_of_it_reaches_a_shell_or_an_opt
 fn case_423_a_host_is_added_and_removed_and_nothing_else_is_touched() {
     let devbox = by_ssh("devbox", "ada@10.0.0.7", "~/.local/bin/pilotlight");
     let words = ["docker", "exec", "-i", "a \"b\"", "/p", "serve", "--stdio"].map(str::to_owned).to_vec();
-    let boxed = Host { name: "box".into(), reach: Reach::Command(words) };
+    let boxed = HostSetting { name: "box".into(), reach: Reach::Command(words) };
     for text in [
         "",
         "# mine\n[limits] # so\nfresh-quiet = 30\n",
@@ -110,11 +110,11 @@ fn case_423_what_cannot_be_edited_is_left_to_the_user() {
     }
 }
 
-pub(super) fn any_hosts() -> impl Strategy<Value = Vec<Host>> {
+pub(super) fn any_hosts() -> impl Strategy<Value = Vec<HostSetting>> {
     let ssh = ("[a-z@.][a-z0-9@.:-]{0,8}", "[~a-z/][a-z/.-]{0,8}").prop_map(|(to, program)| Reach::Ssh { to, program });
     let command = ("[a-z]{1,8}", prop::collection::vec("\\PC{0,4}", 0..3))
         .prop_map(|(program, words)| Reach::Command([vec![program], words].concat()));
     let name = "[a-z0-9._][a-z0-9._-]{0,8}".prop_filter("dots alone", |name| name.chars().any(|c| c != '.'));
     prop::collection::btree_map(name, prop_oneof![ssh, command], 0..3)
-        .prop_map(|hosts| hosts.into_iter().map(|(name, reach)| Host { name, reach }).collect())
+        .prop_map(|hosts| hosts.into_iter().map(|(name, reach)| HostSetting { name, reach }).collect())
 }

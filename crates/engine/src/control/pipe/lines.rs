@@ -1,6 +1,6 @@
 //! The lines of the pipe between two machines. Both ends speak one schema, and no other: the first line says which.
 
-use pilotlight_core::order::{Order, Report};
+use pilotlight_core::order::{Order, OrderReport};
 use pilotlight_core::remote::SessionReport;
 use pilotlight_core::time::Time;
 use pilotlight_system::identity;
@@ -28,7 +28,7 @@ pub enum FromHost {
     /// All of these were told.
     AllPast,
     /// A report on the order of this number.
-    Report { n: u64, report: Report },
+    Report { n: u64, report: OrderReport },
     /// The answer to a ping.
     Pong(u64),
     /// It ends, and why.

@@ -3,7 +3,7 @@
 //! It is created under another name, restricted to its user, and then renamed. So it is never accessible to others
 //! under its own name, and there is no moment between a dead tray's socket and the new one without a socket.
 
-use super::Probe;
+use super::SocketState;
 use pilotlight_system::descriptors;
 use pilotlight_system::identity::Identity;
 use pilotlight_system::log::{self, private};
@@ -88,21 +88,21 @@ impl Listener {
 ///
 /// # Errors
 /// If the folder is not ours alone, or the socket cannot be used. The message is for the user.
-pub fn probe(folder: &Path) -> io::Result<Probe> {
+pub fn socket_state(folder: &Path) -> io::Result<SocketState> {
     use rustix::io::{Errno, FdFlags, fcntl_setfd, ioctl_fionbio};
     use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, connect, socket};
     if Runtime::open(folder)?.is_none() {
-        return Ok(Probe::Absent);
+        return Ok(SocketState::Absent);
     }
-    let Ok(address) = SocketAddrUnix::new(folder.join(SOCKET)) else { return Ok(Probe::Absent) }; // a path that is too long for any tray
+    let Ok(address) = SocketAddrUnix::new(folder.join(SOCKET)) else { return Ok(SocketState::Absent) }; // a path that is too long for any tray
     let socket = socket(AddressFamily::UNIX, SocketType::STREAM, None)?;
     fcntl_setfd(&socket, FdFlags::CLOEXEC)?;
     ioctl_fionbio(&socket, true)?;
     match connect(&socket, &address) {
         // The backlog is full.
-        Ok(()) | Err(Errno::AGAIN | Errno::INPROGRESS) => Ok(Probe::Served),
-        Err(Errno::NOENT) => Ok(Probe::Absent),
-        Err(Errno::CONNREFUSED) => Ok(Probe::Stale),
+        Ok(()) | Err(Errno::AGAIN | Errno::INPROGRESS) => Ok(SocketState::Served),
+        Err(Errno::NOENT) => Ok(SocketState::Absent),
+        Err(Errno::CONNREFUSED) => Ok(SocketState::Stale),
         Err(error) => Err(error.into()),
     }
 }

@@ -6,7 +6,7 @@
 //! rejected.
 #![allow(unsafe_code)]
 
-use super::Probe;
+use super::SocketState;
 use pilotlight_system::runtime::Runtime;
 use std::io;
 use std::os::windows::io::AsRawHandle;
@@ -86,9 +86,9 @@ fn process_of(pipe: &NamedPipeServer) -> Option<u32> {
 ///
 /// # Errors
 /// If the folder cannot be read.
-pub fn probe(folder: &Path) -> io::Result<Probe> {
+pub fn socket_state(folder: &Path) -> io::Result<SocketState> {
     let noted = Runtime::open(folder)?.is_some_and(|runtime| runtime.note().is_some());
-    Ok(if noted { Probe::Served } else { Probe::Absent })
+    Ok(if noted { SocketState::Served } else { SocketState::Absent })
 }
 
 /// Never: Windows has no limit of handles that could be reached.

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::config::Config;
-use crate::last_seen::Seen;
+use crate::last_seen::LastSeen;
 use crate::{Engine, Fleet};
 use pilotlight_agents::home::Home;
 use pilotlight_core::fleet::Session;
@@ -38,7 +38,7 @@ impl Fixture {
         let mut config = Config::default();
         let program = fs::canonicalize(format!("/proc/{}/exe", process.id())).unwrap();
         config.owners.names = vec![program.file_name().unwrap().to_string_lossy().into_owned()];
-        let engine = Engine::new(&[Home::at(scratch.path())], config, Seen::default());
+        let engine = Engine::new(&[Home::at(scratch.path())], config, LastSeen::default());
         let mut fixture = Self { _scratch: scratch, session, process, engine, key: Key::new(HomeId::default(), "one") };
         fixture.engine.disk.check_homes(&fixture.engine.world);
         fixture.run_agenda();

@@ -23,15 +23,15 @@ pub(super) struct Known {
 /// Reads `config` in this folder.
 pub(super) fn hosts(folder: &Path) -> Known {
     let (hosts, missing) = (Vec::new(), Vec::new());
-    let mut reading = Reading { folder, files: 0, block: Vec::new(), hosts, dropped: BTreeSet::new(), missing };
+    let mut reading = ConfigReader { folder, files: 0, block: Vec::new(), hosts, dropped: BTreeSet::new(), missing };
     reading.file(&folder.join("config"), 0);
-    let Reading { hosts, dropped, missing, .. } = reading;
+    let ConfigReader { hosts, dropped, missing, .. } = reading;
     let mut seen = BTreeSet::new();
     let hosts = hosts.into_iter().filter(|host| !dropped.contains(host) && seen.insert(host.clone())).collect();
     Known { hosts, missing }
 }
 
-struct Reading<'a> {
+struct ConfigReader<'a> {
     folder: &'a Path,
     files: usize,
     /// The hosts of the block that is being read.
@@ -42,7 +42,7 @@ struct Reading<'a> {
     missing: Vec<String>,
 }
 
-impl Reading<'_> {
+impl ConfigReader<'_> {
     fn file(&mut self, path: &Path, depth: usize) {
         if depth > DEPTH_MAX {
             return;

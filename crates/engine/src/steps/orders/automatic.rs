@@ -58,7 +58,8 @@ impl Engine {
             };
             if let Some((operation, why)) = operation {
                 let was_asked_for = control.pending_continue.is_some();
-                let (order, since) = (Order::new(&key.id, operation).on(facts.root.as_deref()), facts.denials.since());
+                let (order, since) =
+                    (Order::new(&key.id, operation).on(facts.turn_id.as_deref()), facts.denials.since());
                 let action = order.operation.action().name();
                 log::info!(session = private(&key.id), action = action, "{}", why);
                 if let Some(since) = since {

@@ -8,8 +8,8 @@ use crate::parts::tasks::{NewOwner, OrderTask, TaskId, log_view_of};
 use pilotlight_agents::channel::action_context::ActionContext;
 use pilotlight_core::action::{Action, ActionFlag, is_cut_off};
 use pilotlight_core::fleet::Kind;
-use pilotlight_core::order::{Outcome, Report};
-use pilotlight_core::owner::Held;
+use pilotlight_core::order::{OrderReport, Outcome};
+use pilotlight_core::owner::HoldProof;
 use pilotlight_core::session::{Key, Observed};
 use pilotlight_system::process::terminal_of;
 use std::path::PathBuf;
@@ -24,13 +24,13 @@ impl Engine {
         let action = pending.order.operation.action();
         // From here on, orders for the session come to us and are not forwarded.
         if action.is(ActionFlag::Counted)
-            && let Some(serve) = self.orders.on_first_attach.take()
+            && let Some(serve) = self.on_first_attach.take()
         {
             self.connections.holder_folders.clear();
             serve();
         }
         let Some(task) = self.order_task(key, pending, guard) else {
-            return pending.report(Report::End(Outcome::Unknown));
+            return pending.report(OrderReport::End(Outcome::Unknown));
         };
         // These act without asking for a permit.
         if !(action.is(ActionFlag::AsksServer) || action.is(ActionFlag::OverBridge) || action.is(ActionFlag::Recovery))
@@ -64,7 +64,7 @@ impl Engine {
         let context = ActionContext {
             id: session.id.clone(),
             cwd: session.cwd().map(PathBuf::from),
-            owned: *held == Held::Verified,
+            owned: *held == HoldProof::Verified,
             log_view: seen,
             probe_result,
             drawn_by: owner.live().filter(|pid| about.kind == Kind::Terminal && terminal_of(*pid).is_some()),

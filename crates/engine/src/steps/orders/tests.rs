@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::config::Config;
-use crate::last_seen::Seen;
+use crate::last_seen::LastSeen;
 use crate::parts::tasks::TaskMessage;
 use pilotlight_agents::home::Home;
 use pilotlight_core::action::Action;
@@ -28,7 +28,7 @@ fn crash(home: &Home, id: &str, engine: &Engine) {
     fs::write(folder.join("events.jsonl"), events.join("\n") + "\n").unwrap();
 }
 
-fn resume(engine: &mut Engine, id: &str) -> UnboundedReceiver<Report> {
+fn resume(engine: &mut Engine, id: &str) -> UnboundedReceiver<OrderReport> {
     let (reply, reports) = unbounded_channel();
     engine.handle_order(PendingOrder::by_us(Order::new(id, Operation::Resume), reply));
     reports
@@ -38,7 +38,7 @@ fn resume(engine: &mut Engine, id: &str) -> UnboundedReceiver<Report> {
 fn engine(home: &Path) -> Engine {
     let mut config = Config::default();
     config.actions.program = Some(home.join("nowhere"));
-    Engine::new(&[Home::at(home)], config, Seen::default())
+    Engine::new(&[Home::at(home)], config, LastSeen::default())
 }
 
 async fn next(engine: &mut Engine) -> TaskMessage {
@@ -73,9 +73,9 @@ async fn a_fourth_recovery_waits_for_the_end_of_one_of_three() {
         engine.handle_task_message(message);
         engine.retry_postponed();
     }
-    assert!(engine.orders.postponed.is_empty());
+    assert!(engine.postponed.is_empty());
     let [.., report] = &mut reports;
-    while !matches!(report.try_recv(), Ok(Report::End(Outcome::Failed(_)))) {
+    while !matches!(report.try_recv(), Ok(OrderReport::End(Outcome::Failed(_)))) {
         let message = next(&mut engine).await;
         engine.handle_task_message(message);
     }

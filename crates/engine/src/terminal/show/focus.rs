@@ -2,7 +2,7 @@
 //! pane is the active one of what a client shows there.
 
 use super::on_screen::is_in_focus;
-use super::place::Wanted;
+use super::places::ProcessInTerminal;
 use super::{Desktop, NESTING_MAX, places, tmux, window_hint, x11};
 use pilotlight_system::process::ancestors;
 use std::path::Path;
@@ -25,7 +25,7 @@ impl Desktop<'_> {
                 return panes.iter().any(|pane| pane.is_shown() && self.client_has_focus(pane, depth));
             }
         }
-        let place = places::find(self.programs, &Wanted { chain, tty }).ok().flatten();
+        let place = places::find(self.programs, &ProcessInTerminal { chain, tty }).ok().flatten();
         if place.as_ref().is_some_and(|place| place.is_shown == Some(false)) {
             return false; // another tab of that window has it
         }

@@ -11,13 +11,75 @@ mod konsole;
 mod wezterm;
 mod zellij;
 
-use super::place::{Place, Selector, TerminalVariables, Wanted, text};
+use super::asked::ask;
 use pilotlight_system::process::variables;
+use std::collections::HashMap;
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
+use std::process::Command;
 
 /// The variables by which terminals are found.
 const VARIABLES: [&str; 6] =
     [kitty::TO, wezterm::SOCKET, konsole::SERVICE, konsole::SESSION, zellij::SESSION, zellij::PANE];
+
+/// The process for which a place is searched.
+pub(super) struct ProcessInTerminal<'a> {
+    /// The process and its ancestors, the nearest first.
+    pub(super) chain: &'a [u32],
+    /// Its terminal device.
+    pub(super) tty: Option<&'a Path>,
+}
+
+/// Where a process is in a terminal.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    /// In words: "its tab in Konsole".
+    pub(super) name: &'static str,
+    /// Whether it is what its window shows. `None`: its terminal does not say.
+    pub(super) is_shown: Option<bool>,
+    /// Its window, as X11 numbers it, if its terminal says.
+    pub(super) window: Option<u32>,
+    /// The process whose own terminal shows it, if its terminal has no window itself.
+    pub(super) client: Option<u32>,
+    how: Selector,
+}
+
+/// How it is selected.
+#[derive(Debug, PartialEq, Eq)]
+enum Selector {
+    /// By this command.
+    Run(Program, Vec<String>),
+    /// By a call.
+    Konsole { service: String, window: String, session: i32 },
+}
+
+/// A program that is asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Program {
+    pub(super) name: &'static str,
+    /// A variable that it needs.
+    pub(super) env: Option<(&'static str, OsString)>,
+}
+
+impl Program {
+    /// What it prints. `None`: it failed. It is the one in this folder, or in the search path.
+    ///
+    /// # Errors
+    /// It cannot be started, or does not answer: the reason, in words for the user.
+    pub(super) fn ask<S: AsRef<str>>(&self, folder: Option<&Path>, words: &[S]) -> Result<Option<String>, String> {
+        let mut command = Command::new(folder.map_or_else(|| self.name.into(), |folder| folder.join(self.name)));
+        command.args(words.iter().map(AsRef::as_ref)).envs(self.env.clone());
+        ask(self.name, command)
+    }
+}
+
+/// What terminals told a process, in its environment.
+type TerminalVariables = HashMap<OsString, OsString>;
+
+/// One of these variables, if it is text.
+fn text<'a>(told: &'a TerminalVariables, name: &str) -> Option<&'a str> {
+    told.get(OsStr::new(name))?.to_str()
+}
 
 fn told(pid: u32) -> TerminalVariables {
     variables(pid, &VARIABLES).unwrap_or_default().into_iter().filter(|(_, value)| !value.is_empty()).collect()
@@ -34,15 +96,15 @@ pub(super) fn is_told(pid: u32) -> bool {
 ///
 /// # Errors
 /// The terminal that may have it does not answer.
-pub(super) fn find(programs: Option<&Path>, wanted: &Wanted<'_>) -> Result<Option<Place>, String> {
-    let told = told(wanted.chain.first().copied().unwrap_or_default());
+pub(super) fn find(programs: Option<&Path>, process: &ProcessInTerminal<'_>) -> Result<Option<Place>, String> {
+    let told = told(process.chain.first().copied().unwrap_or_default());
     if told.is_empty() {
         return Ok(None);
     }
     let mut failed = None;
     // zellij runs in one of the others, and of it the least is certain.
     for find in [kitty::find, wezterm::find, konsole::find, zellij::find] {
-        match find(&told, programs, wanted) {
+        match find(&told, programs, process) {
             Ok(Some(place)) => return Ok(Some(place)),
             Ok(None) => {}
             Err(why) => failed = failed.or(Some(why)),

@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::process::pidfd_send_signal;
 
-use super::request::{Expected, Force, unsent};
+use super::{Expected, Force, unsent};
 use crate::process::pidfd;
 use pilotlight_core::time::Time;
 

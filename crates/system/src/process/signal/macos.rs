@@ -7,8 +7,8 @@
 use rustix::io::Errno;
 use rustix::process::{Pid, kill_process};
 
-use super::request::{Expected, Force, unsent};
-use crate::process::reading::Reading;
+use super::{Expected, Force, unsent};
+use crate::process::reading::PidStatus;
 use crate::process::{elsewhere, exits};
 use pilotlight_core::time::Time;
 
@@ -46,7 +46,7 @@ impl Handle {
 
 fn started(pid: u32, now: Time) -> Option<Time> {
     match elsewhere::read(pid, now) {
-        Reading::Process { started, .. } => started,
-        Reading::Absent | Reading::Hidden => None,
+        PidStatus::Process { started, .. } => started,
+        PidStatus::Absent | PidStatus::Hidden => None,
     }
 }

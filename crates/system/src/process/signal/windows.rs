@@ -19,7 +19,7 @@ use windows_sys::Win32::System::Threading::{
     TerminateProcess, WaitForSingleObject,
 };
 
-use super::request::{Expected, Force};
+use super::{Expected, Force};
 use crate::process::ancestry::ancestors;
 use pilotlight_core::time::Time;
 

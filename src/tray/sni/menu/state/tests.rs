@@ -540,7 +540,7 @@ impl GnomeMenu {
         reply.unwrap().numbers()
     }
 
-    fn read(&mut self) -> Reading {
+    fn read(&mut self) -> LayoutRead {
         let names = sent_types::TYPE_PROPERTIES.map(String::from).to_vec();
         let reading = self.state.read_layout("gnome", (ROOT, -1), names, self.now);
         let numbers = self.numbers();
@@ -614,7 +614,7 @@ fn case_671_gnomes_extension_is_told_of_no_property_while_the_menu_is_closed() {
     assert!(menu.asks().is_new);
     let read = menu.read();
     assert!(read.changes.is_empty());
-    let labels = |reading: Reading| {
+    let labels = |reading: LayoutRead| {
         let sent = reading.reply.unwrap().sent().into_iter();
         sent.filter_map(|mut sent| sent.remove("label")).collect::<Vec<_>>()
     };

@@ -36,7 +36,7 @@ fn case_323_where_the_files_of_processes_cannot_be_listed_it_is_not_known_who_ru
         assert_eq!(row.owner.map(|owner| owner.pid), None, "nothing names a process");
         // A reader that comes later says so, too.
         let (home, root) = (scene.world.home(), scene.world.home().join(store::PROJECTS));
-        scene.world.readers[0].0 = Session::new(home, &root, ID, store::path(home, &root, ID));
+        scene.world.readers[0].0 = ClaudeReader::new(home, &root, ID, store::path(home, &root, ID));
     }
     fs::remove_file(&folder).unwrap();
     fs::rename(&aside, &folder).unwrap();
@@ -173,7 +173,7 @@ fn case_351_who_comes_while_a_file_is_half_written_does_not_call_its_session_end
         assert_eq!(row.status, Status::NeedsPermission, "{}", row.because);
         // One that does not know it says that it cannot be known.
         let (home, root) = (scene.world.home().to_owned(), scene.world.home().join(store::PROJECTS));
-        scene.world.readers[0].0 = Session::new(&home, &root, ID, store::path(&home, &root, ID));
+        scene.world.readers[0].0 = ClaudeReader::new(&home, &root, ID, store::path(&home, &root, ID));
         let row = scene.row_at(now);
         let because = row.because.to_string();
         assert!(

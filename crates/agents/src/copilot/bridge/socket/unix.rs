@@ -4,7 +4,7 @@
 //! user that Copilot started to load an extension, which is checked before it takes a place, and must know the key. Its
 //! messages are bounded in length and rate, and handed on in order; when the receiver is slow, reading pauses.
 
-use super::connection::{Bridge, BridgeEvent, ConnectionId, Reply};
+use super::{Bridge, BridgeEvent, ConnectionId, Reply};
 use crate::copilot::bridge::wire::{self, Hello, LINE_MAX, Message, Order, hex};
 use crate::copilot::bridge::{PROTOCOL, peer};
 use anyhow::{Context, bail, ensure};

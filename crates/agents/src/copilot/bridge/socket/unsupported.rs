@@ -1,6 +1,6 @@
 //! Stub for systems without a bridge.
 
-use super::connection::BridgeEvent;
+use super::BridgeEvent;
 use std::path::Path;
 use tokio::sync::mpsc;
 

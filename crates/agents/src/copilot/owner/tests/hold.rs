@@ -13,11 +13,11 @@ fn claimed(pid: u32, folder: &Path) -> Claim {
 
 fn is_held(pid: u32, folder: &Path) -> bool {
     let claim = claimed(pid, folder);
-    claim.held == Held::Verified && matches!(claim.owner, Owner::Alive { .. })
+    claim.held == HoldProof::Verified && matches!(claim.owner, Owner::Alive { .. })
 }
 
 fn unheld(pid: u32) -> Claim {
-    Claim { owner: Owner::Unheld { pid }, held: Held::Unverified }
+    Claim { owner: Owner::Unheld { pid }, held: HoldProof::Unverified }
 }
 
 #[test]
@@ -28,7 +28,7 @@ fn a_process_with_the_folders_own_file_open_and_locked_holds_it() {
     assert!(is_held(process.pid(), &folder));
     // Even if the clock was set since.
     let old = Lock { pid: process.pid(), made: now() - Span::hours(1) };
-    assert_eq!(claim(old, &folder, &[], now()).held, Held::Verified);
+    assert_eq!(claim(old, &folder, &[], now()).held, HoldProof::Verified);
     // By another name of the folder, too.
     let link = world.scratch.path().join("link");
     std::os::unix::fs::symlink(world.home("home"), &link).unwrap();
@@ -54,10 +54,10 @@ fn case_581_a_hold_that_somebody_has_locked_is_nobodys_who_is_gone() {
     let folder = world.folder("home");
     let inside = u32::try_from(i32::MAX - 1).unwrap();
     let hold = fs::File::create(folder.join(format!("inuse.{inside}.hold"))).unwrap();
-    let gone = Claim { owner: Owner::Gone { pid: inside, at: None }, held: Held::Unverified };
+    let gone = Claim { owner: Owner::Gone { pid: inside, at: None }, held: HoldProof::Unverified };
     assert_eq!(claimed(inside, &folder), gone);
     hold.lock().unwrap();
-    assert_eq!(claimed(inside, &folder), Claim { owner: Owner::Unknown { pid: inside }, held: Held::Unverified });
+    assert_eq!(claimed(inside, &folder), Claim { owner: Owner::Unknown { pid: inside }, held: HoldProof::Unverified });
     hold.unlock().unwrap();
     assert_eq!(claimed(inside, &folder), gone);
 }
@@ -78,7 +78,7 @@ fn case_712_an_unlocked_hold_of_a_process_that_cannot_be_looked_into_is_left_beh
         hold.unlock().unwrap();
         let left = claimed(pid, &folder);
         if pilotlight_system::process::sees_all() {
-            assert_eq!(left, Claim { owner: Owner::Gone { pid, at: None }, held: Held::Unverified });
+            assert_eq!(left, Claim { owner: Owner::Gone { pid, at: None }, held: HoldProof::Unverified });
         }
         fs::remove_file(folder.join(format!("inuse.{pid}.hold"))).unwrap();
         // A release that makes no such file leaves nothing to judge by, but the kernel's threads run no program.
@@ -114,7 +114,7 @@ fn the_process_of_a_new_lock_counts_as_the_owner_for_now_but_not_for_orders() {
     let so_far = |age| claim_so_far(Lock { pid, made }, &folder, &[], made + age);
     for age in [Span(0), Span(6), GRACE - Span(1)] {
         let claim = so_far(age);
-        assert!(matches!(claim.owner, Owner::Alive { .. }) && claim.held == Held::Pending, "{age:?}: {claim:?}");
+        assert!(matches!(claim.owner, Owner::Alive { .. }) && claim.held == HoldProof::Pending, "{age:?}: {claim:?}");
         assert_eq!(super::super::claim(Lock { pid, made }, &folder, &[], made + age), unheld(pid));
     }
     assert_eq!(so_far(GRACE), unheld(pid));
@@ -148,7 +148,10 @@ fn case_123_a_copied_home_of_an_older_release_is_not_held() {
         let process = world.with_open(files);
         let pid = process.pid();
         let claim = claimed(pid, &world.folder("home"));
-        assert!(matches!(claim.owner, Owner::Alive { .. }) && claim.held == Held::Unverified, "{files:?}: {claim:?}");
+        assert!(
+            matches!(claim.owner, Owner::Alive { .. }) && claim.held == HoldProof::Unverified,
+            "{files:?}: {claim:?}"
+        );
         assert_eq!(claimed(pid, &world.folder("other")), unheld(pid), "{files:?}");
     }
 }

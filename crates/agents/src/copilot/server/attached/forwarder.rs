@@ -3,7 +3,7 @@
 
 use crate::channel::connection_event::{ConnectionEvent, ConnectionEventKind};
 use crate::channel::fault::Fault;
-use crate::copilot::server::client::Link;
+use crate::copilot::server::client::ServerClient;
 use crate::copilot::server::questions::{self, Questions};
 use github_copilot_sdk::subscription::{EventSubscription, RecvErrorKind};
 use github_copilot_sdk::types::SessionEvent;
@@ -26,7 +26,7 @@ const PINGS_MAX: u8 = 3;
 const DEBOUNCE: Duration = Duration::from_millis(200);
 
 pub(super) struct EventForwarder {
-    pub(super) link: Link,
+    pub(super) link: ServerClient,
     pub(super) id: Box<str>,
     pub(super) generation: u64,
     pub(super) events: UnboundedSender<ConnectionEvent>,

@@ -1,16 +1,16 @@
 mod silence;
 
-use super::super::fake::{FakeServer, Response, event, greeting, site_at};
+use super::super::fake::{FakeServer, Response, context_at, event, greeting};
 use super::*;
 use crate::channel::Channel;
-use crate::channel::action_context::{LogView, Reports};
+use crate::channel::action_context::{LogView, ReportSink};
 use crate::channel::connection_event::{ConnectionEvent, ConnectionEventKind};
 use crate::channel::failure::FailureKind;
 use crate::channel::order::{Policy, Prompt};
 use crate::copilot::server::recover;
 use pilotlight_core::attempts::Mark;
 use pilotlight_core::form::{Form, FormAnswer};
-use pilotlight_core::order::{Reply, Report};
+use pilotlight_core::order::{OrderReport, Reply};
 use pilotlight_core::time::Time;
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -33,7 +33,7 @@ fn default_response(method: &str) -> Response {
 }
 
 async fn attached(fake: &FakeServer, policy: Policy) -> (Attached, mpsc::UnboundedReceiver<ConnectionEvent>) {
-    let (context, _sender) = site_at(vec![fake.endpoint.clone()], LogView::default());
+    let (context, _sender) = context_at(vec![fake.endpoint.clone()], LogView::default());
     let (sender, events) = mpsc::unbounded_channel();
     let (attached, silent) =
         attach(&context.servers, &context, Keep { policy, events: sender, generation: 9 }).await.unwrap();
@@ -175,7 +175,7 @@ fn case_7_a_prompt_is_not_sent_again_after_another_one() {
         let fake = FakeServer::start(|method, _, _| default_response(method)).await;
         let (attached, _events) = attached(&fake, Policy::Ask).await;
         let (context, _sender) =
-            site_at(Vec::new(), LogView { prompt: Some(Mark { event: 2, at: Time(2) }), ..LogView::default() });
+            context_at(Vec::new(), LogView { prompt: Some(Mark { event: 2, at: Time(2) }), ..LogView::default() });
         let span = Duration::from_millis(10);
         let failure = recover::resend(
             &attached,
@@ -199,7 +199,7 @@ fn case_7_a_prompt_is_not_sent_again_after_another_one() {
 fn case_185_a_prompt_behind_another_one_is_taken_back() {
     for (ours_is_first, removed) in [(false, true), (false, false), (true, true)] {
         run(async {
-            let (context, sender) = site_at(Vec::new(), LogView::default());
+            let (context, sender) = context_at(Vec::new(), LogView::default());
             let (sender, withdrawn) = (Arc::new(sender), Arc::new(Mutex::new(Value::Null)));
             let (log, was_sent, seen) = (Arc::clone(&sender), Arc::new(AtomicBool::new(false)), Arc::clone(&withdrawn));
             let fake = FakeServer::start(move |method, params, _| match method {
@@ -312,13 +312,13 @@ async fn replied(
     })
     .await;
     let (attached, _events) = attached(&fake, Policy::Ask).await;
-    let (context, _sender) = site_at(Vec::new(), LogView::default());
+    let (context, _sender) = context_at(Vec::new(), LogView::default());
     let shown = Arc::new(AtomicBool::new(false));
     let seen = Arc::clone(&shown);
-    let reports = Reports::to(move |report| {
-        seen.fetch_or(matches!(report, Report::Question(_)), Ordering::Relaxed);
+    let reports = ReportSink::to(move |report| {
+        seen.fetch_or(matches!(report, OrderReport::Question(_)), Ordering::Relaxed);
     });
-    let outcome = attached.reply(&ActionContext { reports, ..context.clone() }, reply).await;
+    let outcome = attached.reply(&context.with(reports), reply).await;
     (outcome, fake.called(ANSWER), shown.load(Ordering::Relaxed))
 }
 
@@ -371,7 +371,7 @@ fn a_confirmation_that_was_lost_is_read_from_the_event_log() {
         })
         .await;
         let (attached, _events) = attached(&fake, Policy::Ask).await;
-        let (context, _sender) = site_at(Vec::new(), LogView::default());
+        let (context, _sender) = context_at(Vec::new(), LogView::default());
         let outcome = attached.reply(&context, &blue()).await;
         assert_eq!(outcome, Ok("answered “blue”".to_owned()));
     });

@@ -12,7 +12,7 @@ fn refused(first: impl Fn() -> Response + Send + Sync + 'static, token: Option<&
     run(async {
         let fake = FakeServer::start(move |_, _, _| first()).await;
         let endpoint = token.map_or_else(|| fake.endpoint.clone(), |token| fake.with_token(token));
-        (Link::open(&endpoint, Path::new("")).await.unwrap_err(), endpoint.address)
+        (ServerClient::open(&endpoint, Path::new("")).await.unwrap_err(), endpoint.address)
     })
 }
 
@@ -20,7 +20,7 @@ fn refused(first: impl Fn() -> Response + Send + Sync + 'static, token: Option<&
 fn a_server_that_never_responds_is_given_up() {
     run(async {
         let fake = FakeServer::start(|_, _, _| Response::Nothing).await;
-        let fault = Link::open_within(&fake.endpoint, Path::new(""), SHORT).await.unwrap_err();
+        let fault = ServerClient::open_within(&fake.endpoint, Path::new(""), SHORT).await.unwrap_err();
         assert_eq!(fault, Fault::Silent { place: Place::At(fake.endpoint.address), seconds: 0 });
     });
 }
@@ -95,7 +95,9 @@ fn a_closed_port_is_reported_and_other_machines_are_refused() {
         socket.bind(([127, 0, 0, 1], 0).into()).unwrap();
         let address = socket.local_addr().unwrap();
         let open = |address| async move {
-            Link::open_within(&Endpoint { address, token: None }, Path::new(""), CALL_TIMEOUT).await.unwrap_err()
+            ServerClient::open_within(&Endpoint { address, token: None }, Path::new(""), CALL_TIMEOUT)
+                .await
+                .unwrap_err()
         };
         assert_eq!(open(address).await, Fault::Refused(address));
         for other in ["192.0.2.1:80", "0.0.0.0:80", "[2001:db8::1]:80"] {
@@ -110,7 +112,7 @@ fn failed(span: Duration, respond: impl Fn() -> Response + Send + Sync + 'static
     run(async {
         let fake =
             FakeServer::start(move |method, _, _| if method == "connect" { greeting() } else { respond() }).await;
-        let link = Link::open(&fake.endpoint, Path::new("")).await.unwrap();
+        let link = ServerClient::open(&fake.endpoint, Path::new("")).await.unwrap();
         link.call_within(span, "session.abort", json!({})).await.unwrap_err()
     })
 }
@@ -156,7 +158,7 @@ fn a_session_is_joined_only_in_its_owners_server() {
     };
     run(async {
         let fake = FakeServer::start(terminal()).await;
-        let link = Link::open(&fake.endpoint, Path::new("")).await.unwrap();
+        let link = ServerClient::open(&fake.endpoint, Path::new("")).await.unwrap();
         assert!(matches!(link.reach("s", false).await, Err(Fault::NotLoaded(_))));
         assert_eq!(fake.called("session.resume"), 0);
         for _ in 0..2 {
@@ -213,7 +215,7 @@ fn a_failed_connection_leaves_nothing_behind() {
                 for _ in 0..AT_ONCE {
                     let endpoint = fake.endpoint.clone();
                     all.spawn(async move {
-                        let Ok(link) = Link::open_within(&endpoint, Path::new(""), SHORT).await else { return };
+                        let Ok(link) = ServerClient::open_within(&endpoint, Path::new(""), SHORT).await else { return };
                         let call = link.activity("s");
                         if given_up {
                             assert!(timeout(SHORT / 10, call).await.is_err(), "{name}");

@@ -6,7 +6,7 @@ use crate::channel::answering::{begin_answer, choose};
 use crate::channel::failure::Failure;
 use crate::channel::fault::Fault;
 use crate::channel::request::Request;
-use crate::copilot::server::client::{Decision, Link};
+use crate::copilot::server::client::{Decision, ServerClient};
 use pilotlight_core::order::{Step, Which};
 use pilotlight_core::text::counted;
 use pilotlight_core::turn::Call;
@@ -14,17 +14,17 @@ use tokio::time::{sleep, timeout};
 
 /// The open requests of a session.
 pub(in crate::copilot::server) async fn requests_over(
-    link: &Link,
+    link: &ServerClient,
     context: &ActionContext,
 ) -> Result<Vec<Request>, Failure> {
     let commands = context.log_view.borrow().commands.clone();
-    let open = link.pending(&context.id).await.map_err(|fault| Failure::of(Step::TakeOver, fault))?;
+    let open = link.pending(&context.id).await.map_err(|fault| Failure::of(Step::Answer, fault))?;
     Ok(open.into_iter().map(|request| request.with_command(&commands)).collect())
 }
 
 /// Answers requests.
 pub(in crate::copilot::server) async fn answer_over(
-    link: &Link,
+    link: &ServerClient,
     context: &ActionContext,
     which: &Which,
     approve: bool,
@@ -43,7 +43,7 @@ pub(in crate::copilot::server) async fn answer_over(
         count += 1;
         if request != &*chosen[of - 1].id {
             let why = format!("{done} {count} of {of}, then {fault}");
-            return Err(Failure { why, ..Failure::of(Step::TakeOver, fault) });
+            return Err(Failure { why, ..Failure::of(Step::Answer, fault) });
         }
         return Ok(summary(done, count, of));
     }
@@ -57,7 +57,7 @@ pub(in crate::copilot::server) async fn answer_over(
 /// Sends the answers one after another. Returns the ids of the requests that were still open, and the request at which
 /// a fault stopped it.
 async fn send_answers<'a>(
-    link: &Link,
+    link: &ServerClient,
     id: &str,
     chosen: &'a [Request],
     approve: bool,
@@ -83,7 +83,7 @@ async fn confirm_in_log(
     approve: bool,
     so_far: &str,
 ) -> Result<(), Failure> {
-    let failed = |why| Failure { why, ..Failure::of(Step::TakeOver, fault.clone()) };
+    let failed = |why| Failure { why, ..Failure::of(Step::Answer, fault.clone()) };
     if !fault.may_have_succeeded() {
         return Err(failed(format!("{so_far}{fault}")));
     }
@@ -103,7 +103,7 @@ async fn confirm_in_log(
 }
 
 /// Verifies that the answered requests are no longer open, by the server's word or, if that fails, by the log.
-async fn verify_closed(link: &Link, context: &ActionContext, answered: &[&str]) -> Result<(), Failure> {
+async fn verify_closed(link: &ServerClient, context: &ActionContext, answered: &[&str]) -> Result<(), Failure> {
     let closed = async {
         loop {
             let open = link.pending(&context.id).await?;

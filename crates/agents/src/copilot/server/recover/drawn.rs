@@ -44,5 +44,5 @@ pub(super) async fn drawn(process: u32, is_long: bool) -> Result<(), Failure> {
             before = now;
         }
     };
-    timeout(DRAWN_WITHIN, rests).await.map_err(|_| still_drawing(Step::TakeOver))
+    timeout(DRAWN_WITHIN, rests).await.map_err(|_| still_drawing(Step::Answer))
 }

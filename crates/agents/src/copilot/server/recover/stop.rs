@@ -2,12 +2,12 @@
 
 use crate::channel::action_context::{ActionContext, EFFECT_TIMEOUT, LogView, POLL_INTERVAL};
 use crate::channel::failure::Failure;
-use crate::copilot::server::client::Link;
+use crate::copilot::server::client::ServerClient;
 use pilotlight_core::order::Step;
 use tokio::time::{sleep, timeout};
 
 /// Aborts the running turn, and verifies that it ended.
-pub(in crate::copilot::server) async fn abort(link: &Link, context: &ActionContext) -> Result<String, Failure> {
+pub(in crate::copilot::server) async fn abort(link: &ServerClient, context: &ActionContext) -> Result<String, Failure> {
     let next = "reconnect the session, or end its process";
     context.may_send(Step::Abort).await?;
     let mut log_view = context.log_view.clone();

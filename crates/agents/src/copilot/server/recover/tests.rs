@@ -1,10 +1,11 @@
 use super::*;
-use crate::channel::action_context::{LogView, LoggedRequest, Reports};
+use crate::channel::action_context::{LogView, LoggedRequest, ReportSink};
 use crate::channel::answering::choose;
 use crate::channel::failure::{Failure, FailureKind};
 use crate::channel::request::Request;
-use crate::copilot::server::fake::{At, FakeServer, Response, greeting, on_step, site_at};
-use pilotlight_core::order::{LOG_DIFFERS, Report, Step, Which};
+use crate::copilot::server::fake::{FakeServer, Response, context_at, greeting};
+use crate::copilot::server::testing::TestContext;
+use pilotlight_core::order::{LOG_DIFFERS, OrderReport, Step, Which};
 use pilotlight_core::time::Time;
 use pilotlight_core::turn::Call;
 use serde_json::{Value, json};
@@ -30,16 +31,16 @@ fn these(ids: &[&str]) -> Which {
     Which::These(ids.iter().map(|id| (*id).to_owned()).collect())
 }
 
-fn context(fakes: &[&FakeServer]) -> (At, watch::Sender<LogView>) {
+fn context(fakes: &[&FakeServer]) -> (TestContext, watch::Sender<LogView>) {
     let endpoints = fakes.iter().map(|fake| fake.endpoint.clone()).collect();
-    let (mut context, sender) = site_at(endpoints, LogView { turn_open: true, ..LogView::default() });
+    let (mut context, sender) = context_at(endpoints, LogView { turn_open: true, ..LogView::default() });
     context.owned = false;
     (context, sender)
 }
 
 #[test]
 fn case_122_only_what_was_named_is_answered() {
-    let (context, _sight) = context(&[]);
+    let (context, _sender) = context(&[]);
     let both = || open(&[("a", "one"), ("b", "two")]);
     let ids =
         |chosen: Result<Vec<Request>, Failure>| chosen.unwrap().iter().map(|r| r.id.to_string()).collect::<Vec<_>>();
@@ -54,7 +55,7 @@ fn case_122_only_what_was_named_is_answered() {
 #[test]
 fn case_107b_a_request_that_is_not_what_was_shown_is_refused() {
     let shown = |id: &str, text: &str| Which::Shown { id: id.to_owned(), text: text.to_owned() };
-    let (context, _sight) = context(&[]);
+    let (context, _sender) = context(&[]);
     let now = || open(&[("b", "rm -rf /")]);
     // A was answered elsewhere, and B opened, while A's popup was shown.
     assert!(choose(&context, now(), &shown("a", "ls")).unwrap_err().kind == FailureKind::Refused);
@@ -116,13 +117,13 @@ fn case_702_a_request_that_the_log_has_in_other_words_is_not_approved() {
         ] {
             let reports = Arc::new(Mutex::new(Vec::new()));
             let kept = Arc::clone(&reports);
-            let (mut context, _sight) = site_at(vec![fake.endpoint.clone()], log_view);
+            let (mut context, _sender) = context_at(vec![fake.endpoint.clone()], log_view);
             context.owned = false;
-            context.reports = Reports::to(move |report| kept.lock().unwrap().push(report));
+            context.reports = ReportSink::to(move |report| kept.lock().unwrap().push(report));
             let refused = context.servers.answer(&context, &these(&[id]), true).await.unwrap_err();
             assert_eq!((refused.kind, &*refused.why), (FailureKind::Refused, LOG_DIFFERS), "{says}");
             let told = reports.lock().unwrap().iter().any(|report| {
-                matches!(report, Report::Request(shown) if shown.in_log.as_deref() == Some(says) && !shown.text.contains(says))
+                matches!(report, OrderReport::Request(shown) if shown.in_log.as_deref() == Some(says) && !shown.text.contains(says))
             });
             assert!(told, "both texts are shown: {:?}", reports.lock().unwrap());
         }
@@ -138,7 +139,7 @@ fn case_702_a_request_that_the_log_has_in_other_words_is_not_approved() {
             ("a", has(logged("a", "shell", Some("echo benign"), &[])), false),
         ] {
             let before = answered.load(Ordering::Relaxed);
-            let (mut context, _sight) = site_at(vec![fake.endpoint.clone()], log_view);
+            let (mut context, _sender) = context_at(vec![fake.endpoint.clone()], log_view);
             context.owned = false;
             let gone = context.servers.answer(&context, &these(&[id]), approve).await.unwrap_err();
             assert!(gone.why.starts_with("the request is no longer open"), "{id}: {gone}");
@@ -157,7 +158,7 @@ fn case_92_a_request_that_somebody_else_answered_is_reported() {
             _ => Response::Result(json!({"success": false})),
         })
         .await;
-        let (context, _sight) = context(&[&fake]);
+        let (context, _sender) = context(&[&fake]);
         let failure = context.servers.answer(&context, &these(&["a"]), true).await.unwrap_err();
         assert!(failure.kind == FailureKind::Refused, "{failure}");
         assert!(failure.to_string().starts_with("the request is no longer open"), "{failure}");
@@ -185,7 +186,7 @@ fn case_192_a_request_beside_a_huge_one_is_answered() {
             }
         })
         .await;
-        let (context, _sight) = context(&[&fake]);
+        let (context, _sender) = context(&[&fake]);
         let refused = context.servers.answer(&context, &these(&["huge"]), true).await.unwrap_err();
         assert!(
             refused.kind == FailureKind::Refused && refused.to_string().contains("too large to be read here"),
@@ -208,7 +209,7 @@ fn case_192_a_request_beside_a_huge_one_is_answered() {
 fn answering_and_stopping_close_their_connections() {
     run(async {
         let fake = abortable(|_| false).await;
-        let (context, _sight) = context(&[&fake]);
+        let (context, _sender) = context(&[&fake]);
         context.servers.stop(&context).await.unwrap();
         context.servers.answer(&context, &these(&["a"]), true).await.unwrap_err();
         let all_left = async {
@@ -233,11 +234,11 @@ fn an_answer_without_effect_is_a_failure() {
             }
         })
         .await;
-        let (mut context, _sight) = context(&[&fake]);
+        let (mut context, _sender) = context(&[&fake]);
         let shown = Arc::new(Mutex::new(Vec::new()));
         let seen = Arc::clone(&shown);
-        let reports = Reports::to(move |report| {
-            if let Report::Request(request) = report {
+        let reports = ReportSink::to(move |report| {
+            if let OrderReport::Request(request) = report {
                 seen.lock().unwrap().push(request.text);
             }
         });
@@ -263,15 +264,15 @@ fn the_server_that_has_the_session_is_found_among_others() {
         })
         .await;
         let gone = FakeServer::start(|_, _, _| Response::Close).await;
-        let (both, _sight) = context(&[&gone, &without, &with]);
+        let (both, _sender) = context(&[&gone, &without, &with]);
         let (link, _) = both.servers.find(&both).await.unwrap();
         assert_eq!(link.place().to_string(), format!("the Copilot server at {}", with.endpoint.address));
 
-        let (neither, _sight) = context(&[&gone, &without]);
+        let (neither, _sender) = context(&[&gone, &without]);
         let failure = neither.servers.find(&neither).await.unwrap_err();
         assert_eq!((failure.step, failure.faults.len()), (Some(Step::Attach), 2));
         assert!(failure.to_string().starts_with("the step \"attach\" failed: the Copilot server at"), "{failure}");
-        let (none, _sight) = context(&[]);
+        let (none, _sender) = context(&[]);
         assert!(none.servers.find(&none).await.unwrap_err().kind == FailureKind::Refused);
     });
 }
@@ -294,13 +295,13 @@ async fn abortable(busy: impl Fn(usize) -> bool + Send + Sync + 'static) -> Fake
 fn a_stop_is_seen_at_the_server_or_on_disk() {
     run(async {
         let fake = abortable(|aborts| aborts == 0).await;
-        let (by_server, _sight) = context(&[&fake]);
+        let (by_server, _sender) = context(&[&fake]);
         assert_eq!(by_server.servers.stop(&by_server).await.unwrap(), "stopped");
 
         // Background work continues, but the log shows that the turn was aborted.
         let fake = abortable(|_| true).await;
         let (by_disk, log_view) = context(&[&fake]);
-        let by_disk = on_step(&by_disk, move |step| {
+        let by_disk = by_disk.at_steps(move |step| {
             if step == Step::Abort {
                 log_view.send_modify(|log_view| log_view.aborted = Some(Time(1)));
             }
@@ -325,7 +326,7 @@ fn a_stop_of_background_work_is_seen_at_the_server() {
 fn a_stop_without_effect_names_what_to_do_next() {
     run(async {
         let fake = abortable(|_| true).await;
-        let (context, _sight) = context(&[&fake]);
+        let (context, _sender) = context(&[&fake]);
         let failure = context.servers.stop(&context).await.unwrap_err();
         assert_eq!(failure.step, Some(Step::Verify));
         assert!(failure.to_string().contains("reconnect the session, or end its process"), "{failure}");

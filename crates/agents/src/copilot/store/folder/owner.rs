@@ -11,7 +11,7 @@ use crate::openings::OpenSession;
 use crate::reading::Reading;
 use crate::tail::ReadContext;
 use pilotlight_core::limits::Limits;
-use pilotlight_core::owner::{Doubt, Held, Owner};
+use pilotlight_core::owner::{Doubt, HoldProof, Owner};
 use pilotlight_core::session::Observed;
 use pilotlight_core::time::{Moment, Span, Time};
 use pilotlight_system::file_times::modified;
@@ -47,7 +47,7 @@ pub(crate) fn owner_now(root: &Path, id: &str, names: &[String], now: Time) -> O
     folder.read_workspace(&mut observed);
     folder.doubt(&mut observed, &reading);
     match observed {
-        Observed { owner: Owner::Alive { pid, .. }, held: Held::Pending, .. } => Owner::Unheld { pid },
+        Observed { owner: Owner::Alive { pid, .. }, held: HoldProof::Pending, .. } => Owner::Unheld { pid },
         Observed { owner, .. } => owner,
     }
 }
@@ -78,7 +78,7 @@ impl Folder {
         let mut claims: Vec<_> = self.locks.iter().map(|lock| (self.claim_by(*lock, &known, reading), *lock)).collect();
         let Moment { wall, awake } = reading.context.now;
         let may_change = |claim: &Claim| {
-            claim.held != Held::Verified && matches!(claim.owner, Owner::Alive { .. } | Owner::Unheld { .. })
+            claim.held != HoldProof::Verified && matches!(claim.owner, Owner::Alive { .. } | Owner::Unheld { .. })
         };
         let recheck_in =
             claims.iter().filter(|(claim, _)| may_change(claim)).filter_map(|(_, lock)| lock.recheck_in(wall));
@@ -94,7 +94,7 @@ impl Folder {
         let holds = |claim: &Claim| match claim.owner {
             // Not yet a holder. Otherwise anyone who plants locks could make the process's other sessions be reported
             // again with each one. Before a process is signalled, `newcomers` is checked as well.
-            Owner::Alive { .. } if claim.held == Held::Pending => None,
+            Owner::Alive { .. } if claim.held == HoldProof::Pending => None,
             Owner::Alive { pid, .. } | Owner::Unknown { pid } => Some(pid),
             Owner::Opened { .. }
             | Owner::Unheld { .. }
@@ -103,11 +103,11 @@ impl Folder {
             | Owner::Never => None,
         };
         observed.holders = claims.iter().filter_map(|(claim, _)| holds(claim)).collect();
-        let newcomer = |claim: &Claim| claim.owner.pid().filter(|_| claim.held == Held::Pending);
+        let newcomer = |claim: &Claim| claim.owner.pid().filter(|_| claim.held == HoldProof::Pending);
         self.newcomers = claims.iter().filter_map(|(claim, _)| newcomer(claim)).collect();
-        let is_live = |claim: &Claim| matches!(claim.owner, Owner::Alive { .. }) && claim.held != Held::Pending;
+        let is_live = |claim: &Claim| matches!(claim.owner, Owner::Alive { .. }) && claim.held != HoldProof::Pending;
         observed.contested = claims.iter().filter(|(claim, _)| is_live(claim)).count() > 1;
-        let unverified = |owner| Claim { owner, held: Held::Unverified };
+        let unverified = |owner| Claim { owner, held: HoldProof::Unverified };
         let owner = claims.pop().map_or_else(|| unverified(Owner::Never), |(claim, _)| claim);
         let owner = if self.more_locks && !matches!(owner.owner, Owner::Alive { .. }) {
             // The owner's lock may be among those that were not listed.
@@ -120,8 +120,8 @@ impl Folder {
         let holders = &mut observed.holders;
         holders.extend(self.opened.filter(|pid| !holders.contains(pid)));
         (observed.owner, observed.held) = match (owner.owner, opening) {
-            (Owner::Gone { pid, .. }, Some(opening)) => (opening.owner(Some(pid)), Held::Unverified),
-            (Owner::Never | Owner::Unheld { .. }, Some(opening)) => (opening.owner(None), Held::Unverified),
+            (Owner::Gone { pid, .. }, Some(opening)) => (opening.owner(Some(pid)), HoldProof::Unverified),
+            (Owner::Never | Owner::Unheld { .. }, Some(opening)) => (opening.owner(None), HoldProof::Unverified),
             (known, _) => (known, owner.held),
         };
         let settled = self.owners_lock(observed).filter(|lock| lock.made + SLACK < wall);
@@ -175,7 +175,7 @@ impl Folder {
         if !observed.holders.contains(&opening.pid) {
             observed.holders.push(opening.pid);
         }
-        (observed.owner, observed.held) = (opening.owner(None), Held::Unverified);
+        (observed.owner, observed.held) = (opening.owner(None), HoldProof::Unverified);
     }
 
     /// Whether a process may have it open that shows nothing of what it opens, and cannot be asked: then nobody is known to
@@ -197,18 +197,19 @@ impl Folder {
 
     fn claim_by(&self, lock: Lock, known: &Claim, reading: &Reading<'_>) -> Claim {
         if let Some(&(_, at)) = self.ended.iter().find(|(ended, _)| *ended == lock) {
-            return Claim { owner: Owner::Gone { pid: lock.pid, at: Some(at) }, held: Held::Unverified };
+            return Claim { owner: Owner::Gone { pid: lock.pid, at: Some(at) }, held: HoldProof::Unverified };
         }
         let claim = || claim_so_far(lock, &self.path, reading.owner_names, reading.context.now.wall);
         match known.owner {
             // Verified before, and its exit would have been noticed, so a changed clock does not invalidate it. While
             // its lock was new, whether it holds the session may have been unknown.
             Owner::Alive { pid, .. }
-                if pid == lock.pid && known.held != Held::Pending && reading.known.contains(&pid) =>
+                if pid == lock.pid && known.held != HoldProof::Pending && reading.known.contains(&pid) =>
             {
-                let settled = known.held == Held::Verified || self.claimed.is_some_and(|(claimed, _)| claimed == lock);
+                let settled =
+                    known.held == HoldProof::Verified || self.claimed.is_some_and(|(claimed, _)| claimed == lock);
                 let is_conclusive =
-                    |again: &Claim| again.held != Held::Unverified || matches!(again.owner, Owner::Unheld { .. });
+                    |again: &Claim| again.held != HoldProof::Unverified || matches!(again.owner, Owner::Unheld { .. });
                 let again = (!settled).then(claim).filter(is_conclusive);
                 again.unwrap_or_else(|| known.clone())
             }

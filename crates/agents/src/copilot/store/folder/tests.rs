@@ -6,7 +6,7 @@ use crate::openings::{OpenSession, OpenSessions, Opened};
 use crate::reading::GRACE;
 use crate::tail::ReadContext;
 use pilotlight_core::limits::Limits;
-use pilotlight_core::owner::{Doubt, Held};
+use pilotlight_core::owner::{Doubt, HoldProof};
 use pilotlight_core::time::Moment;
 use pilotlight_system::process::SLACK;
 use pilotlight_system::process::testing::{copy, now};
@@ -132,17 +132,17 @@ fn a_new_locks_process_is_rechecked() {
         };
         assert_eq!(folder.refresh(&reading, &mut observed, &mut Vec::new()).unwrap(), ReadStatus::Complete);
         let is_alive = matches!(observed.owner, Owner::Alive { pid: of, .. } if of == pid);
-        let holders: &[u32] = if observed.held == Held::Verified { &[pid] } else { &[] };
+        let holders: &[u32] = if observed.held == HoldProof::Verified { &[pid] } else { &[] };
         assert_eq!(observed.holders, holders, "a new lock does not make its process a holder");
-        let newcomers: &[u32] = if observed.held == Held::Pending { &[pid] } else { &[] };
+        let newcomers: &[u32] = if observed.held == HoldProof::Pending { &[pid] } else { &[] };
         assert_eq!(folder.newcomers(), newcomers);
         (is_alive, observed.held, folder.owner_recheck_at().map(|at| at - Time(5_000_000)))
     };
-    assert_eq!(seen_at(Span(3)), (true, Held::Pending, Some(GRACE)));
+    assert_eq!(seen_at(Span(3)), (true, HoldProof::Pending, Some(GRACE)));
     assert_eq!(owner_now(path.parent().unwrap(), "one", &[], made + Span(3)), Owner::Unheld { pid }, "for actions");
-    assert_eq!(seen_at(GRACE), (false, Held::Unverified, Some(SLACK)));
+    assert_eq!(seen_at(GRACE), (false, HoldProof::Unverified, Some(SLACK)));
     copilot.hold(&hold);
-    assert_eq!(seen_at(SLACK), (true, Held::Verified, None));
+    assert_eq!(seen_at(SLACK), (true, HoldProof::Verified, None));
 }
 
 /// Rechecking a new lock in an unreadable folder cannot succeed, and would be repeated all the time.

@@ -1,6 +1,6 @@
 //! A quick scan on Linux: lists the folder, and reads one file's time.
 
-use crate::copilot::store::layout::LOG;
+use crate::copilot::store::LOG;
 use crate::reading::PastSession;
 use pilotlight_core::time::Time;
 use pilotlight_system::file_times::at;

@@ -2,7 +2,7 @@
 
 use super::{OrderResult, OrderTask, done, on_thread};
 use crate::terminal::{Terminals, show};
-use pilotlight_agents::channel::PROBE_TIMEOUT;
+use pilotlight_agents::channel::ACTIVITY_TIMEOUT;
 use pilotlight_agents::channel::failure::Failure;
 use pilotlight_agents::home::Resume;
 use pilotlight_core::order::{Operation, Step};
@@ -102,7 +102,7 @@ impl OrderTask {
     /// A refusal if one has it open, or if that cannot be known.
     pub(super) async fn ask_suspects(&self) -> Result<(), Failure> {
         for (pid, servers) in &self.suspects {
-            let loaded = async { servers.as_ref()?.has_loaded(&self.context.id, PROBE_TIMEOUT).await };
+            let loaded = async { servers.as_ref()?.has_loaded(&self.context.id, ACTIVITY_TIMEOUT).await };
             match loaded.await {
                 Some(false) => {}
                 Some(true) => {

@@ -9,7 +9,7 @@ use pilotlight_agents::channel::order::{Policy, Prompt, SilentTurn};
 use pilotlight_agents::channel::{Connection, Keep};
 use pilotlight_core::attempts::Mark;
 use pilotlight_core::fleet::Kind;
-use pilotlight_core::order::Doubt;
+use pilotlight_core::order::Risk;
 use pilotlight_core::verdict::Status;
 use pilotlight_core::words::offer::without_program;
 use std::sync::Arc;
@@ -57,7 +57,7 @@ impl OrderTask {
             let lacks = lacks.map_or(String::new(), |lacks| format!(", {lacks}"));
             return done(format!("{words}{lacks}"));
         };
-        if let Some(lacks) = lacks.filter(|_| !self.pending.order.agreed.contains(&Doubt::WithoutProgram)) {
+        if let Some(lacks) = lacks.filter(|_| !self.pending.order.agreed.contains(&Risk::WithoutProgram)) {
             return done(format!(
                 "nothing was sent: it is resumed in a server of our own, {lacks}; tell it to go on once more if you \
                  want that"
@@ -140,7 +140,7 @@ impl OrderTask {
     /// Refuses to host a session for a command that is to send a prompt and has not agreed to what it would lack: its
     /// process ended after the command was given. A click only hosts it, and another one sends the prompt.
     async fn check_agreed(&self) -> Result<(), Failure> {
-        if !self.pending.is_by_command() || self.pending.order.agreed.contains(&Doubt::WithoutProgram) {
+        if !self.pending.is_by_command() || self.pending.order.agreed.contains(&Risk::WithoutProgram) {
             return Ok(());
         }
         let (home, id) = (self.home.clone(), self.context.id.clone());

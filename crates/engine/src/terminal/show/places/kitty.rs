@@ -1,7 +1,7 @@
 //! kitty, over its remote control. A window of kitty's is a pane; what the desktop calls a window it calls an OS window.
 
+use super::{Place, ProcessInTerminal, Program, Selector, TerminalVariables, text};
 use crate::terminal::show::asked::is_our_socket;
-use crate::terminal::show::place::{Place, Program, Selector, TerminalVariables, Wanted, text};
 use serde::Deserialize;
 use std::path::Path;
 
@@ -32,7 +32,7 @@ struct Window {
 pub(super) fn find(
     told: &TerminalVariables,
     programs: Option<&Path>,
-    wanted: &Wanted<'_>,
+    process: &ProcessInTerminal<'_>,
 ) -> Result<Option<Place>, String> {
     let Some(to) = text(told, TO).filter(|to| is_local(to)) else { return Ok(None) };
     let program = Program { name: "kitty", env: None };
@@ -41,7 +41,7 @@ pub(super) fn find(
     let windows: Vec<OsWindow> = serde_json::from_str(&answer).map_err(|_| "kitty answers nothing that makes sense")?;
     let tabs = windows.iter().flat_map(|os| os.tabs.iter().map(move |tab| (os, tab)));
     let all = tabs.flat_map(|(os, tab)| tab.windows.iter().map(move |window| (os, tab, window)));
-    let near = |window: &Window| wanted.chain.iter().position(|pid| *pid == window.pid);
+    let near = |window: &Window| process.chain.iter().position(|pid| *pid == window.pid);
     let found = all.filter_map(|(os, tab, window)| Some((near(window)?, os, tab, window))).min_by_key(|found| found.0);
     Ok(found.map(|(_, os, tab, window)| Place {
         name: "its window in kitty",

@@ -1,7 +1,7 @@
 //! Konsole, over the session bus.
 
+use super::{Place, ProcessInTerminal, Selector, TerminalVariables, text};
 use crate::terminal::show::asked::TIMEOUT;
-use crate::terminal::show::place::{Place, Selector, TerminalVariables, Wanted, text};
 use pilotlight_system::deadline::run_within;
 use std::path::Path;
 use tokio::runtime::Builder;
@@ -18,12 +18,16 @@ const WINDOWS: &str = "/Windows/";
 /// The most windows of a process that are looked through.
 const WINDOWS_MAX: u32 = 32;
 
-pub(super) fn find(told: &TerminalVariables, _: Option<&Path>, wanted: &Wanted<'_>) -> Result<Option<Place>, String> {
+pub(super) fn find(
+    told: &TerminalVariables,
+    _: Option<&Path>,
+    process: &ProcessInTerminal<'_>,
+) -> Result<Option<Place>, String> {
     let number = text(told, SESSION).and_then(|path| path.strip_prefix(SESSIONS)?.parse::<u16>().ok());
     // Another name might start a program.
     let service = text(told, SERVICE).filter(|service| service.starts_with(':'));
     let (Some(number), Some(service)) = (number, service) else { return Ok(None) };
-    let (service, chain) = (service.to_owned(), wanted.chain.to_vec());
+    let (service, chain) = (service.to_owned(), process.chain.to_vec());
     within(async move {
         let bus = Bus { connection: Connection::session().await?, service };
         let pid: i32 = bus.call(&format!("{SESSIONS}{number}"), "Session", "processId", &()).await?;

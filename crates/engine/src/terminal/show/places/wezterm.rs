@@ -1,7 +1,7 @@
 //! WezTerm, over its command line. Its windows are those of one process; which has a pane it does not tell.
 
+use super::{Place, ProcessInTerminal, Program, Selector, TerminalVariables};
 use crate::terminal::show::asked::is_our_socket;
-use crate::terminal::show::place::{Place, Program, Selector, TerminalVariables, Wanted};
 use serde::Deserialize;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -18,12 +18,12 @@ struct Pane {
 pub(super) fn find(
     told: &TerminalVariables,
     programs: Option<&Path>,
-    wanted: &Wanted<'_>,
+    process: &ProcessInTerminal<'_>,
 ) -> Result<Option<Place>, String> {
     let Some(socket) = told.get(OsStr::new(SOCKET)).filter(|socket| is_our_socket(Path::new(socket))) else {
         return Ok(None);
     };
-    let Some(tty) = wanted.tty else { return Ok(None) };
+    let Some(tty) = process.tty else { return Ok(None) };
     let program = Program { name: "wezterm", env: Some((SOCKET, socket.clone())) };
     let Some(answer) = program.ask(programs, &["cli", "--no-auto-start", "list", "--format", "json"])? else {
         return Ok(None);

@@ -1,7 +1,7 @@
 //! zellij, over its command line. The process is a descendant of the session's server, which has no terminal; a client
 //! shows the session in one.
 
-use crate::terminal::show::place::{Place, Program, Selector, TerminalVariables, Wanted, text};
+use super::{Place, ProcessInTerminal, Program, Selector, TerminalVariables, text};
 use pilotlight_system::process::{arguments, executable, is_of_our_user, terminal_of};
 use std::fs;
 use std::path::Path;
@@ -13,10 +13,14 @@ pub(super) const PANE: &str = "ZELLIJ_PANE_ID";
 /// How a server is started.
 const SERVER: &str = "--server";
 
-pub(super) fn find(told: &TerminalVariables, _: Option<&Path>, wanted: &Wanted<'_>) -> Result<Option<Place>, String> {
+pub(super) fn find(
+    told: &TerminalVariables,
+    _: Option<&Path>,
+    process: &ProcessInTerminal<'_>,
+) -> Result<Option<Place>, String> {
     let (Some(session), Some(pane)) = (text(told, SESSION), text(told, PANE)) else { return Ok(None) };
     let is_number = pane.bytes().all(|byte| byte.is_ascii_digit());
-    if !is_number || !wanted.chain.iter().any(|pid| is_server(*pid)) {
+    if !is_number || !process.chain.iter().any(|pid| is_server(*pid)) {
         return Ok(None);
     }
     let words = [&format!("--session={session}"), "action", "focus-pane-id", &format!("terminal_{pane}")];

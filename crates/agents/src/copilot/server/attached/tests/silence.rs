@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::channel::order::SilentTurn;
-use crate::copilot::server::fake::on_step;
 use pilotlight_core::stream_probe::{ProbeResult, WINDOW};
 
 /// The server of a silent session whose answer arrives, or does not.
@@ -28,9 +27,9 @@ fn case_156_nothing_that_receives_an_answer_is_aborted_for_its_silence() {
         for receives in [true, false] {
             let fake = silent(receives).await;
             let log_view = LogView { turn_open: true, silent: true, ..LogView::default() };
-            let (context, seen) = site_at(vec![fake.endpoint.clone()], log_view);
+            let (context, seen) = context_at(vec![fake.endpoint.clone()], log_view);
             let (sender, _events) = mpsc::unbounded_channel();
-            let context = on_step(&context, move |step| {
+            let context = context.at_steps(move |step| {
                 if step == Step::Abort {
                     seen.send_modify(|log_view| {
                         log_view.aborted = Some(Time(log_view.aborted.map_or(1, |at| at.0 + 1)));
@@ -56,7 +55,7 @@ fn case_156_what_arrives_on_its_connection_is_an_answer() {
     run(async {
         let fake = silent(false).await;
         let (mut context, _seen) =
-            site_at(vec![fake.endpoint.clone()], LogView { turn_open: true, ..LogView::default() });
+            context_at(vec![fake.endpoint.clone()], LogView { turn_open: true, ..LogView::default() });
         context.probe_result = Some(ProbeResult::Receiving { bytes: None, within: WINDOW });
         assert!(context.servers.receives(&context).await.unwrap());
     });

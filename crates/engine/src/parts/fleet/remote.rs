@@ -1,36 +1,106 @@
-//! The fleet as views are shown it, and what other machines tell of theirs.
+//! The sessions of other machines in the fleet, and which machines are not reached. Nothing that the engine does with a
+//! session can reach one of these: they are kept apart from those that it holds.
 
-use super::shown::{RemoteEntry, Shown, Trouble, Twin};
-use super::{Entry, Fleet};
+use super::last_progress::LastProgress;
+use super::{Fleet, Shown};
 use pilotlight_core::fleet::{Row, Session};
-use pilotlight_core::remote::{Clocks, SessionReport};
+use pilotlight_core::remote::{Clocks, SessionReport, Unreached};
 use pilotlight_core::session::Key;
-use pilotlight_core::session::remote::Unreached;
 use pilotlight_core::time::{Moment, Time};
+use pilotlight_system::clock::short_on;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
 
-impl Entry {
-    fn shown<'a>(&'a self, key: &'a Key) -> Shown<'a> {
-        let Self { row, session, last_progress, reader, .. } = self;
-        Shown { key, row, session, last_progress, reader: Some(reader) }
+/// A session on another machine.
+#[derive(Debug)]
+pub(super) struct RemoteEntry {
+    session: Session,
+    /// Its row before its name was made unique.
+    plain_row: Row,
+    pub(super) row: Row,
+    last_progress: LastProgress,
+    /// As its host told it, for our own commands.
+    report: SessionReport,
+}
+
+/// A machine that is not reached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trouble {
+    pub host: Arc<str>,
+    /// Why it is not reached.
+    pub why: Box<str>,
+    /// Since when, by the wall clock.
+    pub since: Time,
+    /// When it is tried again, by the wall clock.
+    pub again: Option<Time>,
+}
+
+impl Trouble {
+    /// The same in words that do not age within a day: `not reached since 14:05, tried again at 14:10`.
+    pub fn unreached(&self, now: Time) -> Unreached {
+        unreached(self.since, self.again, now)
+    }
+
+    /// All of it, on one line.
+    pub fn words(&self, now: Time) -> String {
+        format!("{} is {}: {}", self.host, self.unreached(now), self.why)
+    }
+}
+
+/// Since when a machine is not reached and when it is tried again, as it is said now, all by the wall clock.
+pub fn unreached(since: Time, again: Option<Time>, now: Time) -> Unreached {
+    Unreached { since: short_on(since, now).into(), again: again.map(|at| short_on(at, now).into()) }
+}
+
+/// A machine that the settings name although its sessions are listed already.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Twin {
+    pub(crate) host: Arc<str>,
+    /// Its other name in the settings. `None`: it is this machine.
+    pub(crate) other: Option<Arc<str>>,
+}
+
+impl Twin {
+    /// What it is, alone.
+    pub fn in_short(&self) -> String {
+        let Self { host, other } = self;
+        match other {
+            Some(other) => format!("{host} and {other} are one machine"),
+            None => format!("{host} is this machine itself"),
+        }
+    }
+}
+
+/// For the user, with what to do about it.
+impl fmt::Display for Twin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (what, host) = (self.in_short(), &self.host);
+        write!(f, "{what}, so its sessions are listed twice: `pilotlight host remove {host}` ends that")
+    }
+}
+
+/// What is on other machines.
+#[derive(Debug, Default)]
+pub(super) struct RemoteSessions {
+    pub(super) entries: BTreeMap<Key, RemoteEntry>,
+    troubles: Vec<Trouble>,
+    twins: Vec<Twin>,
+}
+
+impl RemoteEntry {
+    pub(super) fn shown<'a>(&'a self, key: &'a Key) -> Shown<'a> {
+        let Self { row, session, last_progress, .. } = self;
+        Shown { key, row, session, last_progress, reader: None }
+    }
+
+    /// Its row before its name was made unique.
+    pub(super) fn plain_row(&self) -> Row {
+        Row { last_progress: self.row.last_progress, ..self.plain_row.clone() }
     }
 }
 
 impl Fleet {
-    /// All that is shown, in no meaningful order.
-    pub fn shown(&self) -> impl Iterator<Item = Shown<'_>> {
-        let here = self.entries().map(|(key, entry)| entry.shown(key));
-        here.chain(self.remote.entries.iter().map(|(key, entry)| entry.shown(key)))
-    }
-
-    /// One that is shown.
-    pub fn shown_as(&self, key: &Key) -> Option<Shown<'_>> {
-        if key.host.is_none() {
-            let (key, entry) = self.entries.get_key_value(key).filter(|(_, entry)| entry.listed)?;
-            return Some(entry.shown(key));
-        }
-        self.remote.entries.get_key_value(key).map(|(key, entry)| entry.shown(key))
-    }
-
     /// The machines that are not reached.
     pub fn troubles(&self) -> &[Trouble] {
         &self.remote.troubles

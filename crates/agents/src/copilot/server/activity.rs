@@ -1,12 +1,12 @@
-//! Probes sessions through their server, without attaching: whether they work, how many permission requests are open,
+//! What sessions do, as their server tells it without attaching: whether they work, how many permission requests are open,
 //! and whether they approve everything.
 //!
-//! A probe neither resumes nor joins a session, so it changes nothing for its clients, and disconnecting ends nothing.
+//! Asking neither resumes nor joins a session, so it changes nothing for its clients, and disconnecting ends nothing.
 //! It has a deadline: a server that hangs gives no result, and nothing follows from that. Tools' questions to the user
 //! are not visible without attaching.
 
-use super::client::Link;
-use crate::channel::ServerProbe;
+use super::client::ServerClient;
+use crate::channel::ServerActivity;
 use crate::channel::endpoint::Endpoint;
 use pilotlight_core::stream_probe::Word;
 use std::path::Path;
@@ -19,7 +19,7 @@ const MODE_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Asks about these sessions of one process. Connects to each of its endpoints in turn until all are found. `None` for
 /// a session that no server reported on in time: nothing follows from that.
-pub async fn probe(endpoints: &[Endpoint], ids: &[Box<str>], within: Duration) -> Vec<Option<ServerProbe>> {
+pub async fn activity(endpoints: &[Endpoint], ids: &[Box<str>], within: Duration) -> Vec<Option<ServerActivity>> {
     let mut results = vec![None; ids.len()];
     // Results from before the timeout count.
     let _ = timeout(within, async {
@@ -28,7 +28,7 @@ pub async fn probe(endpoints: &[Endpoint], ids: &[Box<str>], within: Duration) -
                 break;
             }
             // The fault only matters to an action, which connects again.
-            let Ok(link) = Link::open(endpoint, Path::new("")).await else { continue };
+            let Ok(link) = ServerClient::open(endpoint, Path::new("")).await else { continue };
             for (result, id) in results.iter_mut().zip(ids).filter(|(result, _)| result.is_none()) {
                 *result = probe_session(&link, id).await;
             }
@@ -44,7 +44,7 @@ pub async fn probe(endpoints: &[Endpoint], ids: &[Box<str>], within: Duration) -
 pub async fn listen_once(endpoints: &[Endpoint], ids: &[Box<str>], wait: Duration) -> Vec<Option<Word>> {
     let mut words = vec![None; ids.len()];
     for endpoint in endpoints {
-        let Ok(link) = Link::open(endpoint, Path::new("")).await else { continue };
+        let Ok(link) = ServerClient::open(endpoint, Path::new("")).await else { continue };
         let mut heard = JoinSet::new();
         for index in (0..ids.len()).filter(|&index| words[index].is_none()) {
             let (link, id) = (link.clone(), ids[index].clone());
@@ -58,11 +58,11 @@ pub async fn listen_once(endpoints: &[Endpoint], ids: &[Box<str>], wait: Duratio
     words
 }
 
-async fn probe_session(link: &Link, id: &str) -> Option<ServerProbe> {
+async fn probe_session(link: &ServerClient, id: &str) -> Option<ServerActivity> {
     let active = link.activity(id).await.ok()?.has_active_work;
     let requests = link.pending(id).await.ok()?.len();
     let approves_all = timeout(MODE_TIMEOUT, link.approves_all(id)).await.ok().flatten();
-    Some(ServerProbe { active, requests, approves_all })
+    Some(ServerActivity { active, requests, approves_all })
 }
 
 /// Whether a process has a session loaded, by the word of its server. `None` if no endpoint answers, or one of them does
@@ -70,7 +70,7 @@ async fn probe_session(link: &Link, id: &str) -> Option<ServerProbe> {
 pub async fn has_loaded(endpoints: &[Endpoint], id: &str, within: Duration) -> Option<bool> {
     let asked = async {
         for endpoint in endpoints {
-            let link = Link::open(endpoint, Path::new("")).await.ok()?;
+            let link = ServerClient::open(endpoint, Path::new("")).await.ok()?;
             let loaded = link.is_loaded(id).await;
             link.leave();
             if loaded.ok()? {
@@ -86,7 +86,7 @@ pub async fn has_loaded(endpoints: &[Endpoint], id: &str, within: Duration) -> O
 mod tests {
     use super::super::fake::{FakeServer, Response, greeting};
     use super::*;
-    use crate::channel::PROBE_TIMEOUT;
+    use crate::channel::ACTIVITY_TIMEOUT;
     use serde_json::json;
     use std::time::Instant;
 
@@ -113,13 +113,14 @@ mod tests {
                 _ => Response::Close,
             })
             .await;
-            let results = probe(std::slice::from_ref(&fake.endpoint), &ids(&["a", "gone", "b"]), PROBE_TIMEOUT).await;
+            let results =
+                activity(std::slice::from_ref(&fake.endpoint), &ids(&["a", "gone", "b"]), ACTIVITY_TIMEOUT).await;
             assert_eq!(
                 results,
                 [
-                    Some(ServerProbe { active: true, requests: 0, approves_all: Some(true) }),
+                    Some(ServerActivity { active: true, requests: 0, approves_all: Some(true) }),
                     None,
-                    Some(ServerProbe { active: false, requests: 0, approves_all: None })
+                    Some(ServerActivity { active: false, requests: 0, approves_all: None })
                 ]
             );
             let calls = fake.calls.lock().unwrap().clone();
@@ -156,7 +157,7 @@ mod tests {
                 .await;
                 let begun = Instant::now();
                 let results =
-                    probe(std::slice::from_ref(&fake.endpoint), &ids(&["a", "b"]), Duration::from_millis(500)).await;
+                    activity(std::slice::from_ref(&fake.endpoint), &ids(&["a", "b"]), Duration::from_millis(500)).await;
                 assert_eq!(results, [None, None], "{wrong}");
                 assert!(begun.elapsed() < Duration::from_secs(4), "{wrong}: {:?}", begun.elapsed());
             }
