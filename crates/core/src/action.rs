@@ -15,7 +15,8 @@ mod recovery;
 pub(crate) mod spec;
 
 pub use super::session::{Bridge, Control, ServerState};
-pub use reach::{OTHER_VERSION, awaits_bridge, bridge_words, has_open_tool, is_bridged, may_await_user, questions};
+pub(crate) use reach::may_await_user;
+pub use reach::{OTHER_VERSION, awaits_bridge, bridge_words, has_open_tool, is_bridged, questions};
 pub use recovery::{is_cut_off, is_hosting};
 pub use spec::{Action, Operation, Reply, Which};
 pub use spec::{ActionFlag, Callers};

@@ -9,7 +9,7 @@ use std::sync::Arc;
 /// Maximum length of a name that a report gives, in characters.
 pub const NAME_MAX: usize = 32;
 /// Maximum width of a [mark](Agent::mark), in columns.
-pub const MARK_MAX: usize = 8;
+pub(crate) const MARK_MAX: usize = 8;
 
 /// What an agent is called, and what is said of its sessions alone: given by its adapter.
 #[derive(Debug)]

@@ -161,7 +161,7 @@ pub fn touch(path: &Path) {
 }
 
 /// The file system, if it does not answer in time. Blocks up to [`PATIENCE`].
-pub fn silent_mount(mount: Option<Mount>) -> Option<Mount> {
+pub(crate) fn silent_mount(mount: Option<Mount>) -> Option<Mount> {
     let mount = mount?;
     let path = mount.path.clone();
     // Without a thread it is read as any other.

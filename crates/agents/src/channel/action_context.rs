@@ -186,7 +186,7 @@ impl ActionContext {
         (self.reports.0)(OrderReport::Step(step, words.into()));
     }
 
-    pub fn show_request(&self, request: ShownRequest) {
+    pub(crate) fn show_request(&self, request: ShownRequest) {
         (self.reports.0)(OrderReport::Request(request));
     }
 

@@ -44,7 +44,7 @@ impl Lock {
     /// How long until it should be checked again whether the lock's process holds the session, as no event reports it:
     /// until [`GRACE`] is over, and once more until [`SLACK`] is. `None` if both are over, and on systems that never
     /// show it.
-    pub fn recheck_in(self, now: Time) -> Option<Span> {
+    pub(crate) fn recheck_in(self, now: Time) -> Option<Span> {
         let age = now - self.made;
         let due = [GRACE, SLACK].into_iter().find(|end| age < *end)?;
         // A lock from the future would stay new for too long.
@@ -104,7 +104,7 @@ pub(crate) fn claim(lock: Lock, folder: &Path, names: &[String], now: Time) -> C
 
 /// The same for callers that check again when [`Lock::recheck_in`] says so: Copilot makes its lock, and holds the session
 /// a moment later. Until [`GRACE`] is over, the lock's process counts as the owner, [`HoldProof::Pending`].
-pub fn claim_so_far(lock: Lock, folder: &Path, names: &[String], now: Time) -> Claim {
+pub(crate) fn claim_so_far(lock: Lock, folder: &Path, names: &[String], now: Time) -> Claim {
     claim_where(lock, folder, names, now, lock.is_new(now))
 }
 

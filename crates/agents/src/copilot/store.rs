@@ -19,13 +19,13 @@ pub const SESSIONS: &str = "session-state";
 /// A session's log.
 pub const LOG: &str = "events.jsonl";
 /// A session's description.
-pub const WORKSPACE: &str = "workspace.yaml";
+pub(crate) const WORKSPACE: &str = "workspace.yaml";
 
 /// Lists the session folders in `sessions`. Folders whose names begin with a dot, links and files are not sessions.
 ///
 /// # Errors
 /// Where the folder cannot be listed.
-pub fn session_ids(sessions: &Path) -> io::Result<SessionIds> {
+pub(crate) fn session_ids(sessions: &Path) -> io::Result<SessionIds> {
     fs::read_dir(sessions).map(SessionIds)
 }
 

@@ -78,7 +78,7 @@ pub fn has_open_tool(session: &Session) -> bool {
 
 /// Whether it may be waiting for its user without our knowledge: a tool is open, and only an attached client or a
 /// bridge hears of its questions.
-pub fn may_await_user(session: &Session) -> bool {
+pub(crate) fn may_await_user(session: &Session) -> bool {
     has_open_tool(session) && !session.control.server.is_attached() && bridge_of(session).is_none()
 }
 

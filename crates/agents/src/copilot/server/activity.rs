@@ -8,10 +8,8 @@
 use super::client::ServerClient;
 use crate::channel::ServerActivity;
 use crate::channel::endpoint::Endpoint;
-use pilotlight_core::stream_probe::Word;
 use std::path::Path;
 use std::time::Duration;
-use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 /// How long it may take to tell whether a session approves everything, which older releases do not know.
@@ -37,25 +35,6 @@ pub async fn activity(endpoints: &[Endpoint], ids: &[Box<str>], within: Duration
     })
     .await;
     results
-}
-
-/// Asks whether these sessions of one process receive a piece of an answer within `wait`. `None` for a session that no
-/// server told of.
-pub async fn listen_once(endpoints: &[Endpoint], ids: &[Box<str>], wait: Duration) -> Vec<Option<Word>> {
-    let mut words = vec![None; ids.len()];
-    for endpoint in endpoints {
-        let Ok(link) = ServerClient::open(endpoint, Path::new("")).await else { continue };
-        let mut heard = JoinSet::new();
-        for index in (0..ids.len()).filter(|&index| words[index].is_none()) {
-            let (link, id) = (link.clone(), ids[index].clone());
-            heard.spawn(async move { (index, link.word(&id, wait).await) });
-        }
-        for (index, word) in heard.join_all().await {
-            words[index] = word;
-        }
-        link.leave();
-    }
-    words
 }
 
 async fn probe_session(link: &ServerClient, id: &str) -> Option<ServerActivity> {

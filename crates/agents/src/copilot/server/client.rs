@@ -17,7 +17,6 @@ use github_copilot_sdk::{SessionErrorKind, session::Session};
 use pilotlight_core::form::Kind;
 use pilotlight_core::stream_probe::Word;
 use pilotlight_core::text;
-use pilotlight_core::time::Span;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -265,12 +264,6 @@ impl ServerClient {
     /// Whether a piece of the session's answer comes within `wait`.
     pub(crate) async fn hears(&self, id: &str, wait: Duration) -> bool {
         matches!(self.next_piece(id, wait).await, Ok(Some(_)))
-    }
-
-    /// What the session's server says of its answer within `wait`.
-    pub(crate) async fn word(&self, id: &str, wait: Duration) -> Option<Word> {
-        let piece = self.next_piece(id, wait).await.ok()?;
-        Some(piece.map_or(Word::Silent, |_| Word::Receives { bytes: None, within: Span::ZERO, last: Span::ZERO }))
     }
 
     /// Listens for `window` whether the session receives an answer.
