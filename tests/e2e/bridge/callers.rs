@@ -2,6 +2,7 @@
 
 use super::Bridged;
 use crate::support::executable::executable;
+use crate::support::pilotlight::Pilot;
 use crate::support::terminal::DIALOG;
 use crate::support::tmux::Tmux;
 use crate::support::{COPILOT, wait_until};
@@ -14,6 +15,38 @@ pub(crate) fn words(command: &Command) -> String {
     let variables: Vec<_> = variables.map(|(name, value)| format!("{name}={value}")).collect();
     let words: Vec<_> = std::iter::once(command.get_program()).chain(command.get_args()).map(quote).collect();
     format!("env -i {} {}", variables.join(" "), words.join(" "))
+}
+
+/// A shell that the user opened before the session, in which commands are typed.
+pub(super) struct OlderShell(Tmux);
+
+impl OlderShell {
+    pub(super) fn start() -> Self {
+        let mut shell = Command::new("bash");
+        shell.args(["--norc", "-i"]).env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin").env("TERM", "xterm-256color");
+        let shell = Tmux::start(&shell, 200, 20);
+        shell.shows("bash-");
+        Self(shell)
+    }
+
+    /// Types a command. Returns its exit code and what it said.
+    pub(super) fn run(&self, pilot: &Pilot, args: &[&str]) -> (String, String) {
+        let [script, code, out] = ["typed", "code", "out"].map(|name| pilot.user().join(name));
+        let _ = std::fs::remove_file(&code); // of an earlier one
+        let command = words(&pilot.command_with_tray(args));
+        let [code_path, out_path] = [&code, &out].map(|path| path.display().to_string());
+        executable(
+            &script,
+            &format!(
+                "#!/bin/sh\n{command} >'{out_path}' 2>&1\necho $? >'{code_path}.new'; mv '{code_path}.new' '{code_path}'\n"
+            ),
+        );
+        self.0.text(&script.display().to_string());
+        self.0.press(&["Enter"]);
+        let ended = || std::fs::read_to_string(&code).ok();
+        let code = wait_until(COPILOT, "the command ends", || self.0.screen(), ended);
+        (code.trim().to_owned(), std::fs::read_to_string(out).unwrap_or_default())
+    }
 }
 
 impl Bridged {
@@ -158,21 +191,15 @@ fn case_196_the_user_is_asked_whether_a_command_may_approve() {
 #[test]
 #[ignore = "tests/long.sh"]
 fn case_196_the_users_own_terminals_are_not_asked_about() {
-    let mut shell = Command::new("bash");
-    shell.args(["--norc", "-i"]).env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin").env("TERM", "xterm-256color");
-    let before = Tmux::start(&shell, 200, 20);
-    before.shows("bash-");
+    let shell = OlderShell::start();
     let bridged = Bridged::consented();
     let (id, pilot) = (bridged.id(), &bridged.pilot);
-    let script = pilot.user().join("approve.sh");
-    let command = words(&pilot.command_with_tray(&["approve", "--yes", &id]));
-    executable(&script, &format!("#!/bin/sh\nexec {command}\n"));
     bridged.terminal.enter("SCRIPT:sleep0 Paint the gate");
     bridged.terminal.folder.wait_nth("permission.requested", 2);
     bridged.terminal.wait_screen(DIALOG);
     pilot.wait_status(&id, "needs-permission", "");
-    before.text(&script.display().to_string());
-    before.press(&["Enter"]);
+    let (code, said) = shell.run(pilot, &["approve", "--yes", &id]);
+    assert_eq!(code, "0", "{said}");
     bridged.terminal.folder.wait_nth("permission.completed", 2);
     bridged.terminal.wait_no_screen(DIALOG);
     pilot.wait_status(&id, "idle", "");
