@@ -164,12 +164,15 @@ main() {
     prepare
     run cargo fmt --all --check
     run cargo clippy --locked --quiet --workspace --all-targets -- -D warnings
+    # What `cargo test` alone leaves out.
+    run cargo clippy --locked --quiet --workspace --test e2e -- -D warnings
     run cargo test --locked --quiet --workspace --no-run
+    run cargo test --locked --quiet --workspace --test e2e --no-run
     # The soak takes two minutes on any machine, and little CPU: it runs alongside the others.
     tests --test e2e -- soak:: >"$scratch/soak" 2>&1 &
     soak=$!
     run cargo test --locked --quiet --workspace --doc
-    tests --lib --bins --test cases --test docs --test everywhere --test program
+    tests --lib --bins --tests
     wait "$soak" || code=$?
     cat "$scratch/soak"
     ((code == 0)) || exit "$code"

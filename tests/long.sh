@@ -105,8 +105,10 @@ stage 'dependencies' cargo deny check bans licenses sources
 ((EUID != 0)) || stage 'iproute2' install_package ip iproute2
 stage 'promtool' install_promtool
 ((EUID != 0)) || stage 'sshd' install_package sshd openssh-server
-stage 'build tests' cargo test --locked --quiet --workspace --lib --bins --tests --no-run
-stage 'ignored tests' cargo test --locked --quiet --workspace --lib --bins --tests -- --ignored --test-threads=2
+for which in '--lib --bins --tests' '--test e2e'; do
+    # shellcheck disable=SC2086
+    stage 'ignored tests' cargo test --locked --quiet --workspace $which -- --ignored --test-threads=2
+done
 # What was shown in each situation in which a log is silent (tests/e2e/receiving).
 cat "$target"/situations/*.txt
 # Without benches, the pattern would match nothing, which is an error.

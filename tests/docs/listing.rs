@@ -53,10 +53,16 @@ pub(crate) fn tests() -> &'static [Test] {
 
 /// The test programs, each with the file that it begins with.
 fn programs() -> Vec<(PathBuf, PathBuf)> {
+    // `cargo test` alone leaves out e2e.
+    [&[][..], &["--test", "e2e"]].into_iter().flat_map(built).collect()
+}
+
+/// The test programs that `cargo test` builds with these arguments.
+fn built(which: &[&str]) -> Vec<(PathBuf, PathBuf)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()));
-    cargo.args(["test", "--workspace", "--no-run", "--locked", "--quiet", "--message-format=json"]).current_dir(root);
-    let built = cargo.stderr(Stdio::inherit()).output().unwrap();
+    cargo.args(["test", "--workspace", "--no-run", "--locked", "--quiet", "--message-format=json"]).args(which);
+    let built = cargo.current_dir(root).stderr(Stdio::inherit()).output().unwrap();
     assert!(built.status.success(), "the test programs cannot be built");
     let messages = built.stdout.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok());
     let program = |message: serde_json::Value| {

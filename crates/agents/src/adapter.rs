@@ -13,7 +13,7 @@ use super::runners::RoleOf;
 #[cfg(target_os = "linux")]
 use super::runners::Runner;
 use super::tail::LogFormat;
-use super::{claude_code, codex, copilot, reported, starting, walk};
+use super::{starting, walk};
 use async_trait::async_trait;
 use pilotlight_core::agent::Agent;
 use pilotlight_core::owner::Owner;
@@ -29,10 +29,10 @@ use std::time::Instant;
 
 /// The agents. The first is the fallback for a home, a log or a name that tells nothing else.
 pub static ADAPTERS: &[&dyn Adapter] =
-    &[&copilot::Copilot, &claude_code::ClaudeCode, &codex::Codex, &reported::Reported];
+    &[&crate::copilot::Copilot, &crate::claude_code::ClaudeCode, &crate::codex::Codex, &crate::reported::Reported];
 
 /// The fallback for an unrecognised home.
-pub static FIRST: &dyn Adapter = &copilot::Copilot;
+pub static FIRST: &dyn Adapter = &crate::copilot::Copilot;
 
 /// How the [`FIRST`] agent writes its logs.
 pub use super::copilot::log_format::LOG_FORMAT as FIRST_LOG_FORMAT;
