@@ -38,7 +38,8 @@ fn resume(engine: &mut Engine, id: &str) -> UnboundedReceiver<OrderReport> {
 fn engine(home: &Path) -> Engine {
     let mut config = Config::default();
     config.actions.program = Some(home.join("nowhere"));
-    Engine::new(&[Home::at(home)], config, LastSeen::default())
+    // Without a state folder there are no locks, and nothing is done.
+    Engine::new(&[Home::at(home)], config, LastSeen::load(Some(home.join("state/seen.json"))))
 }
 
 async fn next(engine: &mut Engine) -> TaskMessage {
