@@ -6,6 +6,7 @@ use crate::support::listener::Listener;
 use crate::support::model::Model;
 use crate::support::terminal::{CONSENT, DIALOG, Terminal};
 use crate::support::{SOON, wait_until};
+use pilotlight_system::process::testing::alone;
 use serde_json::json;
 use std::path::Path;
 
@@ -362,7 +363,11 @@ fn consent_that_copilot_does_not_know_is_dropped() {
 #[test]
 #[ignore = "tests/long.sh"]
 fn requests_that_a_policy_reserves_for_a_person_are_answered_in_the_terminal() {
-    let stage = Stage::in_home(&[], |home| home.set_policy(&json!({"permissions": {"ask": ["shell"]}})));
+    let mut policy = Home::new("policy");
+    policy.set_policy(&json!({"permissions": {"ask": ["shell"]}}));
+    // The bridge obeys only a process of its own mount namespace.
+    alone!(|command| policy.with_policy(command));
+    let stage = Stage::new(&[]);
     request_consent(&stage, &["1"]).unwrap();
     stage.terminal.enter("SCRIPT:many1 Paint the fence");
     stage.terminal.wait_screen("Organization policy requires confirmation");
