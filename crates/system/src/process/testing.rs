@@ -30,17 +30,17 @@ pub const WAITING: &str = if cfg!(windows) { "cmd" } else { "cat" };
 /// Has the test that says so run in a process of its own, where it starts all children, opens all files and holds all
 /// locks itself. The process of all tests has the children of others as well, and each of them has for a moment, between
 /// fork and exec, the environment, the open files and the locks of that process: it is taken for a child of ours, keeps a
-/// lock that was dropped, or a program from being run that was just written (ETXTBSY). To be said first. What is given
-/// changes the command that starts that process.
+/// lock that was dropped, or a program from being run that was just written (ETXTBSY). To be said first. An
+/// argument is a function that wraps the command which starts that process: in `unshare`, for example.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! alone {
     () => {
         $crate::process::testing::alone!(|command| command)
     };
-    ($by:expr) => {
+    ($wrap:expr) => {
         fn here() {}
-        if $crate::process::testing::ran_alone(std::any::type_name_of_val(&here), $by) {
+        if $crate::process::testing::ran_alone(std::any::type_name_of_val(&here), $wrap) {
             return;
         }
     };
@@ -52,7 +52,7 @@ const ALONE: &str = "PILOTLIGHT_TEST_ALONE";
 
 /// Runs the test that contains the function `here` of this path in a process of its own, and returns `true`; `false` in
 /// that process.
-pub fn ran_alone(here: &str, by: impl FnOnce(Command) -> Command) -> bool {
+pub fn ran_alone(here: &str, wrap: impl FnOnce(Command) -> Command) -> bool {
     // `pilotlight::module::test::here`, and within `async` one that is called `{{closure}}`.
     let path = here.trim_end_matches("::here").replace("::{{closure}}", "");
     let test = path.split_once("::").unwrap().1;
@@ -62,7 +62,7 @@ pub fn ran_alone(here: &str, by: impl FnOnce(Command) -> Command) -> bool {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args([test, "--exact", "--include-ignored", "--nocapture", "--test-threads=1"]);
     command.env(ALONE, test);
-    let ran = by(command).stdin(Stdio::null()).output().unwrap();
+    let ran = wrap(command).stdin(Stdio::null()).output().unwrap();
     let said = String::from_utf8_lossy(&[ran.stdout, ran.stderr].concat()).into_owned();
     print!("{said}");
     assert!(ran.status.success() && said.contains("test result: ok. 1 passed"), "{test} fails, alone in a process");
