@@ -9,7 +9,7 @@ use pilotlight_core::session::Observed;
 use pilotlight_core::verdict::Status::{NeedsPermission, Quiet, Stuck};
 use std::collections::HashSet;
 
-/// docs/cli.md, "JSON": scripts rely on these.
+/// docs/json.md: scripts rely on these.
 #[test]
 fn every_action_has_its_promised_name() {
     let promised = [

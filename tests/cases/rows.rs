@@ -44,7 +44,7 @@ fn sorted(mut names: Vec<&str>) -> Vec<&str> {
     names
 }
 
-/// docs/cli.md, "JSON": scripts rely on this.
+/// docs/json.md: scripts rely on this.
 #[test]
 fn a_row_has_the_promised_fields_and_no_others() {
     let json = json!(row(&Story::prompted(), 1.0));
@@ -76,7 +76,7 @@ fn a_row_has_the_promised_fields_and_no_others() {
     assert_eq!(keys(&json["turn"]), ["since", "tools"]);
 }
 
-/// docs/cli.md, "JSON".
+/// docs/json.md.
 #[test]
 fn the_values_of_a_row_have_the_promised_forms() {
     let mut session = session(&Story::prompted().tool(1, "t1", "bash"), 2.0);
@@ -116,7 +116,7 @@ fn the_values_of_a_row_have_the_promised_forms() {
     assert_eq!(json, expected);
 }
 
-/// docs/cli.md, "JSON": what is asked for, as a script has to know it to decide, and to answer just that.
+/// docs/json.md: what is asked for, as a script has to know it to decide, and to answer just that.
 #[test]
 fn a_request_is_told_with_its_id_its_text_and_its_paths() {
     let request = |permission: Value, dialog: Value| {
@@ -156,7 +156,7 @@ fn a_request_is_told_with_its_id_its_text_and_its_paths() {
     assert_eq!(request(consent, Value::Null), Value::Null, "only its user may answer that, there");
 }
 
-/// docs/cli.md, "JSON".
+/// docs/json.md.
 #[test]
 fn unknown_values_are_null() {
     let json =
@@ -167,7 +167,7 @@ fn unknown_values_are_null() {
     assert_eq!((&json["kind"], &json["name"]), (&json!("unknown"), &json!("36535f61")));
 }
 
-/// docs/cli.md, "JSON".
+/// docs/json.md.
 #[test]
 fn every_kind_status_and_owner_state_has_its_promised_name() {
     assert_eq!(json!([Kind::Terminal, Kind::Sdk, Kind::Unknown]), json!(["terminal", "sdk", "unknown"]));

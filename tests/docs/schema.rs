@@ -76,7 +76,7 @@ fn schema() -> Value {
             json!({"enum": ["joined", "elevated", null]}),
             "the bridge to its terminal; elevated: it may answer permission requests; null: no bridge, or no tray to ask",
         ),
-        other => panic!("{other} of an owner is new: describe it here and in docs/cli.md"),
+        other => panic!("{other} of an owner is new: describe it here and in docs/json.md"),
     };
     let field = |name: &str| match name {
         "id" => described(text.clone(), "the name of the session's folder"),
@@ -112,7 +112,7 @@ fn schema() -> Value {
             let turn = object(&row["turn"], &|name| match name {
                 "since" => time.clone(),
                 "tools" => count.clone(),
-                other => panic!("{other} of a turn is new: describe it here and in docs/cli.md"),
+                other => panic!("{other} of a turn is new: describe it here and in docs/json.md"),
             });
             described(
                 json!({"anyOf": [turn, {"type": "null"}]}),
@@ -138,7 +138,7 @@ fn schema() -> Value {
                     json!({"type": "boolean"}),
                     "`text` is not null, every character of it is visible, and none can be mistaken for another",
                 ),
-                other => panic!("{other} of a request is new: describe it here and in docs/cli.md"),
+                other => panic!("{other} of a request is new: describe it here and in docs/json.md"),
             };
             let request = object(&row["request"], &part);
             described(
@@ -162,7 +162,7 @@ fn schema() -> Value {
                 ),
                 "text" => text.clone(),
                 "choices" => json!({"type": "array", "items": text.clone()}),
-                other => panic!("{other} of a question is new: describe it here and in docs/cli.md"),
+                other => panic!("{other} of a question is new: describe it here and in docs/json.md"),
             };
             let question = object(&row["question"], &words);
             described(
@@ -170,7 +170,7 @@ fn schema() -> Value {
                 "its question, if it is `needs-input` and the question is known; else null",
             )
         }
-        other => panic!("{other} of a session is new: describe it here and in docs/cli.md"),
+        other => panic!("{other} of a session is new: describe it here and in docs/json.md"),
     };
     let session = object(&row, &field);
     let removed = json!({

@@ -105,7 +105,7 @@ fn case_41_an_orphaned_request_is_approved_by_a_command_alone() {
     assert_chain(&stage.session.folder);
 }
 
-/// docs/cli.md, "JSON": what a script needs to decide on each request of the real CLI, and to answer just that one.
+/// docs/json.md: what a script needs to decide on each request of the real CLI, and to answer just that one.
 #[test]
 #[ignore = "tests/long.sh"]
 fn the_json_tells_each_request_with_the_id_that_answers_it() {
