@@ -1,4 +1,4 @@
-//! What a newcomer meets first: README's path, its pictures, its comparison, and the questions that docs/faq.md answers.
+//! What a newcomer meets first: README's path, the index, pictures, the comparison, and the questions that docs/faq.md answers.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -34,26 +34,35 @@ fn rows(text: &str) -> Vec<Vec<String>> {
 
 #[test]
 fn the_path_of_a_newcomer_is_complete() {
-    let tried = section("Try");
-    let at = |what: &str| tried.find(what).unwrap_or_else(|| panic!("{what}: {tried}"));
+    let first = section("First five minutes");
+    let at = |what: &str| first.find(what).unwrap_or_else(|| panic!("{what}: {first}"));
     assert!(at("git clone https://") < at("cargo run --release") && at("cargo run --release") < at("bridge install"));
     assert!(at("bridge install") < at("Let Pilotlight answer here"));
-    assert!(section("Install and uninstall").contains("pilotlight bridge remove"));
-    let installed = section("Install and uninstall");
+    assert!(section("Install").contains("pilotlight bridge remove"));
+    let installed = read("docs/packages.md");
     let (before, after) = installed.split_once("packaging/program.sh ").unwrap();
     let target = after.split('`').next().unwrap();
     assert!(before.contains(&format!("`rustup target add {target}`")), "{installed}");
     let readme = read("README.md");
     assert!(readme.contains("/actions/workflows/ci.yml/badge.svg") && readme.contains("docs/agents.md"));
-    let light = readme.lines().find(|line| line.starts_with("- **Light.**")).unwrap();
-    assert!(light.contains(" MB ") && light.contains("wake-ups a minute"), "no figure: {light}");
-    assert!(rows(&section("What works with which agent")).iter().all(|row| row.len() == 4));
+    assert!(readme.contains(" MB of memory") && readme.contains("wake-ups a minute"), "no figures");
+    assert!(rows(&section("What works with which agent")).iter().all(|row| row.len() == 6));
+}
+
+/// Each page is found from the index.
+#[test]
+fn the_index_names_every_page() {
+    let index = read("docs/README.md");
+    for page in files("docs", &["md"]) {
+        let name = page.file_name().unwrap().to_str().unwrap();
+        assert!(name == "README.md" || index.contains(&format!("]({name})")), "{name} is missing");
+    }
 }
 
 /// What was looked at, and when, can be seen in each row.
 #[test]
 fn each_row_of_the_comparison_says_as_of_when_it_holds() {
-    let compared = rows(&section("Compared"));
+    let compared = rows(&read("docs/comparison.md"));
     assert!(compared.len() > 8, "{compared:?}");
     for row in compared.iter().skip(1) {
         let seen = row.last().unwrap();
@@ -92,20 +101,21 @@ fn the_bridge_is_no_experiment_and_is_tried_with_the_newest_copilot() {
 }
 
 #[test]
-fn what_people_ask_has_an_answer_that_readme_links() {
-    let (readme, answers) = (read("README.md"), read("docs/faq.md"));
-    for (link, words) in [
-        ("faq.md#is-it-safe", "SECURITY.md"),
-        ("faq.md#what-does-it-cost-a-battery", "an hour"),
-        ("faq.md#can-my-phone-tell-me", "jq"),
-        ("faq.md#sessions-on-another-machine-over-ssh", "ssh -t"),
-        ("faq.md#vs-code", "dev container"),
-        ("faq.md#other-agents", "Claude Code and Codex"),
-        ("faq.md#two-copilot-homes", "homes = ["),
-        ("faq.md#quiet-at-night", "quiet-hours = \""),
+fn what_people_ask_has_an_answer() {
+    let answers = read("docs/faq.md");
+    for (question, words) in [
+        ("Is it safe?", "SECURITY.md"),
+        ("What does it cost a battery?", "an hour"),
+        ("Can my phone tell me?", "jq"),
+        ("Can it show sessions on another machine?", "ssh -t"),
+        ("Does it work with VS Code?", "dev container"),
+        ("Does it show other agents?", "Claude Code and Codex"),
+        ("I have two Copilot homes", "homes = ["),
+        ("Can it be quiet at night?", "quiet-hours = \""),
     ] {
-        assert!(readme.contains(link) && answers.contains(words), "{link}: {words}");
+        let (_, answer) = answers.split_once(&format!("\n## {question}\n")).unwrap_or_else(|| panic!("{question}"));
+        assert!(answer.split("\n## ").next().unwrap().contains(words), "{question}: {words}");
     }
-    assert!(readme.contains("bars.md#polybar") && read("docs/bars.md").contains("type = custom/script"));
+    assert!(read("README.md").contains("docs/faq.md") && read("docs/bars.md").contains("type = custom/script"));
     assert!(read("docs/notifications.md").contains("quiet-hours"));
 }

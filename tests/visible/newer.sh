@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
-# The desktops of Debian 13, in a system of its own below target/: entries pressed while rows move (storm.sh), first openings of
+# The desktops of Debian 13, or of the release in NEWER_SUITE, in a system of its own below target/: entries pressed while rows move (storm.sh), first openings of
 # submenus (submenus.sh), the panel killed and back (../visible.sh, starts.sh), clicks on popups (bodies.sh), as an ordinary user.
 #
 #   tests/visible/newer.sh [DESKTOP]...      these desktops; without a name, all that are listed below
 #
 # PILOTLIGHT_CHROOT is the folder of that system, which is kept: what is missing in it is installed, 2.5 GB for all desktops.
 # NEWER_CHECKS names the checks, all by default. What the scripts read (STORM_PRESSES, STARTS and so on) is passed on; without
-# VISIBLE_VARIANTS each desktop is tried in the first of its variants. Pictures and records go to target/visible/debian-13/DESKTOP.
+# VISIBLE_VARIANTS each desktop is tried in the first of its variants. Pictures and records go to target/visible/debian-trixie/DESKTOP.
 # Needs root: it makes namespaces, mounts and a user. Linux only.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 # shellcheck source-path=SCRIPTDIR source=stage.sh
 source tests/visible/stage.sh
 
-readonly SUITE=trixie RELEASE=13 DESKTOPS=(kde-wayland gnome-wayland sway xfce lxqt mako)
+readonly SUITE=${NEWER_SUITE:-trixie} DESKTOPS=(kde-wayland gnome-wayland sway xfce lxqt mako)
 readonly CHECKS=(storm submenus panel starts bodies)
 # Who runs the desktops, and where this repository's tests are, in the new system.
 readonly WHO=tester
@@ -132,8 +132,8 @@ main() {
     for word in "$@"; do
         [[ -f tests/visible/desktops/$word.sh ]] || fail "Unknown desktop $word; known: $(basename -s .sh tests/visible/desktops/*)"
     done
-    root=${PILOTLIGHT_CHROOT:-${CARGO_TARGET_DIR:-$PWD/target}/debian-$RELEASE}
-    out=${VISIBLE_OUT:-${CARGO_TARGET_DIR:-$PWD/target}/visible}/debian-$RELEASE
+    root=${PILOTLIGHT_CHROOT:-${CARGO_TARGET_DIR:-$PWD/target}/debian-$SUITE}
+    out=${VISIBLE_OUT:-${CARGO_TARGET_DIR:-$PWD/target}/visible}/debian-$SUITE
     make_system
     copy_in
     enter root bash tests/visible/newer.sh --install "$@"
