@@ -227,7 +227,7 @@ mod tests {
             row(
                 "Fix the parser of the configuration file, at last",
                 Status::Working,
-                "bash is open, 1 background agent",
+                "running bash, 1 background agent",
             ),
             row("ファイルを直す", Status::NeedsPermission, "asks for permission: shell"),
             row("x", Status::Stuck, &"very long ".repeat(50)),
@@ -244,11 +244,11 @@ mod tests {
         let row: Vec<_> = narrow[1].lines().collect();
         assert_eq!(
             row,
-            ["▶ working           3653  Fix the parser of the co…  now", "    bash is open, 1 background agent"]
+            ["▶ working           3653  Fix the parser of the co…  now", "    running bash, 1 background agent"]
         );
         assert_eq!(
             lines(&rows, Time(0), style(None))[1],
-            "▶ working           3653  Fix the parser of the configuration…  now      bash is open, 1 background agent"
+            "▶ working           3653  Fix the parser of the configuration…  now      running bash, 1 background agent"
         );
     }
 
@@ -259,7 +259,7 @@ mod tests {
             row(
                 "billing-api · Fix the parser of the configuration file",
                 Status::Working,
-                "bash is open, 1 background agent",
+                "running bash, 1 background agent",
             ),
             row(
                 "web · Write it",
@@ -304,9 +304,9 @@ mod tests {
         let minute = 60_000;
         let now = Time(75 * minute);
         let turn = Some(TurnView { since: Time(0), tools: 8, older: false });
-        let long = Row { turn, last_progress: Some(now), ..row("api", Status::Working, "bash is open") };
+        let long = Row { turn, last_progress: Some(now), ..row("api", Status::Working, "running bash") };
         let line = &lines(std::slice::from_ref(&long), now, style(None))[1];
-        assert!(line.ends_with("api      now      bash is open; 75 min, 8 tools"), "{line}");
+        assert!(line.ends_with("api      now      running bash; 75 min, 8 tools"), "{line}");
         let silent = Row { last_progress: Some(now - Span::seconds(51)), ..long };
         assert_eq!(next_age(&[silent], now), Some(now + Span::seconds(4)), "it is redrawn when the silence changes");
     }
@@ -317,13 +317,13 @@ mod tests {
         let lines = |seconds, width| {
             let turn = Some(TurnView { since: Time(0), tools: 8, older: false });
             let last_progress = Some(now - Span::seconds(seconds));
-            let works = Row { turn, last_progress, ..row("billing-api · Write it", Status::Working, "bash is open") };
+            let works = Row { turn, last_progress, ..row("billing-api · Write it", Status::Working, "running bash") };
             lines(&[works, row("web", Status::Idle, "done, your turn")], now, style(width)).split_off(1)
         };
         let of = |line: String, from: &str| line.split_once(from).unwrap().1.to_owned();
         let reason = |seconds, width| of(lines(seconds, width).remove(0), "it  ");
-        assert_eq!(reason(9, None), "now      bash is open; 75 min, 8 tools");
-        assert_eq!(reason(51, None), "50 s     bash is open; 75 min, 8 tools, 50 s ago");
+        assert_eq!(reason(9, None), "now      running bash; 75 min, 8 tools");
+        assert_eq!(reason(51, None), "50 s     running bash; 75 min, 8 tools, 50 s ago");
         // Either whole, or only in the column of ages.
         let said: HashSet<_> = (80..160).map(|width| reason(51, Some(width)).contains(" tools, ")).collect();
         assert_eq!(said.len(), 2);

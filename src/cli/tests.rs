@@ -104,7 +104,7 @@ fn a_made_up_agent_shows_in_status_and_explain() {
     rows.sort_by(|one, other| one.id.cmp(&other.id));
     let style = Style { width: None, height: None, colour: false, unicode: true };
     let table = lines(&rows, &ShortIds::new(ids.iter().map(|id| &**id)), taken.now.wall, style).join("\n");
-    assert!(table.contains("Set the sundial") && table.contains("shadow is open"), "{table}");
+    assert!(table.contains("Set the sundial") && table.contains("running shadow"), "{table}");
     assert_eq!(rows.iter().map(|row| row.status).collect::<Vec<_>>(), [Status::Working, Status::Ended], "{table}");
     let noon = taken.sessions.iter().find(|session| *session.id == *"noon").unwrap();
     let page = page(noon, &rows[0].label, taken.now, &Limits::default(), Refusals::Explained).to_string();

@@ -9,7 +9,7 @@ use serde_json::json;
 #[test]
 fn case_78_an_answer_that_never_closes_its_turn_is_idle_after_5_min() {
     let story = Story::prompted().answer(10, "Done.");
-    story.is(10, Finishing).turns(310, Finishing, Idle).says(310, Idle, "answered, never closed its turn");
+    story.is(10, Finishing).turns(310, Finishing, Idle).says(310, Idle, "answered, but never ended its turn");
     story.is(9000, Idle);
     assert_eq!(story.verdict(11).recheck_at, Some(story.moment(310).awake));
     let verdict = story.verdict(9000);
@@ -58,7 +58,7 @@ fn case_147_unrelated_records_do_not_keep_a_turn_open() {
     for at in (60..=600).step_by(60) {
         story = story.event(at, "session.info", json!({ "message": "still here" }));
     }
-    story.turns(310, Finishing, Idle).says(310, Idle, "answered, never closed its turn").is(610, Idle);
+    story.turns(310, Finishing, Idle).says(310, Idle, "answered, but never ended its turn").is(610, Idle);
     Story::prompted().answer(10, "Done.").answer(100, "And more.").is(310, Finishing).turns(400, Finishing, Idle);
     let tool = Story::prompted().requests(1, &["bash"]).tool(1, "t1", "bash").answer(10, "Done.").done(200, "t1");
     tool.is(310, Finishing).turns(500, Finishing, Idle);

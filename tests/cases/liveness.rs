@@ -130,7 +130,7 @@ fn case_126_a_session_that_may_be_waiting_is_never_stuck() {
     let mut liveness = busy.liveness.clone();
     liveness.busy = Some(Sample { busy: true, at: story.moment(659) });
     let works = busy.clone().with_liveness(liveness);
-    works.says(720, Quiet, "running long: asker-ask is open, its process is busy").is(100_000, Quiet);
+    works.says(720, Quiet, "running long: asker-ask, its process is busy").is(100_000, Quiet);
     assert!(!works.verdict(720).because.to_string().contains("asking you there"));
     // While the server's answer is pending, the session is not called stuck.
     story
@@ -178,5 +178,5 @@ fn case_126_a_question_is_quoted_in_the_reason() {
     let tool = Story::prompted().event(1, "tool.execution_start", data);
     tool.says(700, NeedsInput, "asks: \"Which color?\" (red, blue)");
     assert_eq!(tool.verdict(700).question().unwrap().choices.len(), 2);
-    Story::prompted().tool(1, "t1", "ask_user").says(2, NeedsInput, "ask_user is open");
+    Story::prompted().tool(1, "t1", "ask_user").says(2, NeedsInput, "by ask_user");
 }

@@ -54,11 +54,11 @@ fn a_silent_session_shows_its_silence_instead_of_its_turn() {
     silent(&model, 70, Quiet, "no tool used in this turn", false);
     silent(&model, 130, Stuck, "no tool used in this turn", false);
     let tool = Story::prompted().tool(1, "t1", "bash");
-    silent(&tool, 610, Quiet, "bash is open", false);
-    silent(&tool, 670, Stuck, "bash is open", false);
+    silent(&tool, 610, Quiet, "running bash", false);
+    silent(&tool, 670, Stuck, "running bash", false);
     let mut busy = tool;
     busy.liveness.busy = Some(Sample { busy: true, at: busy.moment(660) });
-    silent(&busy, 670, Quiet, "running long: bash is open, its process is busy", true);
+    silent(&busy, 670, Quiet, "running long: bash, its process is busy", true);
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn a_session_that_asks_shows_what_it_asks() {
     known.says(2, NeedsInput, "asks: \"Which color?\" (red, blue)");
     assert_eq!(words(&known, 2), "“Which color?”");
     let unknown = tool(json!({"what": 7}));
-    unknown.says(2, NeedsInput, "asks a question: ask_user is open");
+    unknown.says(2, NeedsInput, "asks a question, by ask_user");
     assert_eq!(words(&unknown, 2), "asks a question");
     let by_message = Story::prompted().answers(1, "Shall I go on?");
     by_message.is(2, NeedsInput);
@@ -102,7 +102,7 @@ fn a_session_in_trouble_shows_it_in_a_few_words() {
     assert_eq!(failed(json!({"errorType": "query", "message": "No answer", "statusCode": 500})), "No answer");
     for no_message in [json!(null), json!(""), json!(7)] {
         let error = json!({"errorType": "query", "message": no_message, "statusCode": 500});
-        assert_eq!(failed(error), "query (500)");
+        assert_eq!(failed(error), "error (500)");
     }
     assert_eq!(failed(json!({})), "error");
     let lost = Story::prompted().denied(1, "t1").denied(2, "t2").denied(3, "t3");

@@ -11,10 +11,10 @@ fn the_reason_for_working_names_the_work() {
     prompted.clone().compacts(5).says(6, Working, "compacting its history");
     prompted.clone().resume_pending(5).says(6, Working, "resumed with its pending work");
     let one = prompted.clone().tool(5, "t1", "bash");
-    one.says(6, Working, "bash is open");
-    one.clone().tool(5, "t2", "view").says(6, Working, "bash and view are open");
+    one.says(6, Working, "running bash");
+    one.clone().tool(5, "t2", "view").says(6, Working, "running bash and view");
     let four = one.tool(5, "t2", "view").tool(5, "t3", "grep").tool(5, "t4", "glob");
-    four.says(6, Working, "bash, view and grep are open");
+    four.says(6, Working, "running bash, view and grep");
 }
 
 /// Results from before a resumption do not count.

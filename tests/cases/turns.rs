@@ -128,7 +128,7 @@ fn case_21_a_round_without_a_message_is_finishing_for_4_s() {
 #[test]
 fn case_146_a_round_without_a_message_closes_no_open_tool_or_request() {
     let tool = Story::prompted().tool(1, "t1", "bash").round_end(3);
-    tool.is(3, Working).is(7, Working).says(100, Working, "bash is open").turns(603, Working, Quiet);
+    tool.is(3, Working).is(7, Working).says(100, Working, "running bash").turns(603, Working, Quiet);
     let done = tool.done(50, "t1");
     done.is(50, Working).is(60, Working).turns(170, Working, Quiet);
     done.round(51).answers(52, "Done.").is(52, Idle);

@@ -261,7 +261,7 @@ fn steps_and_reasons_go_to_standard_error_the_request_and_the_result_to_standard
     let (out, err) = texts(&user.run(&["approve", "--yes", "00000001"]));
     let request = "The request of project:\n    shell: ls\n    pilotlight: allowed\n";
     assert_eq!(out, format!("{request}Its id, for --request: r-1\nallowed [31monce\n"));
-    assert_eq!(err, "take-over: as one more client\n");
+    assert_eq!(err, "answering: as one more client\n");
     for (command, code, words) in [
         (&["reconnect"][..], 1, "pilotlight: the server does not answer\n"),
         (&["deny", "--yes"], 4, "pilotlight: the session is over\n"),

@@ -97,7 +97,7 @@ fn case_237_without_a_bus_the_table_takes_over_on_a_terminal() {
     let log = || std::fs::read_to_string(user.state().join("pilotlight.log")).unwrap_or_default();
     wait_until(SOON, "it is logged", log, || log().contains("notifications cannot be shown").then_some(()));
     session.permit("request");
-    shows("bash is open");
+    shows("running bash");
     assert!(!table.screen().contains("WARN"), "{}", table.screen());
 }
 

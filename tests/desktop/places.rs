@@ -218,8 +218,8 @@ fn a_burst_of_changes_causes_few_layouts() {
     for session in &made {
         session.tool("a", "bash", "make");
     }
-    let says = |entry: &Entry| entry.shown().starts_with("working: bash is open");
-    let count = |menu: &Entry| menu.words().matches("working: bash is open").count();
+    let says = |entry: &Entry| entry.shown().starts_with("working: running bash");
+    let count = |menu: &Entry| menu.words().matches("working: running bash").count();
     panel.wait_for("the first", says);
     let all = || (count(&panel.layout().1) == 20).then_some(());
     wait_until(SOON, "all of them", || format!("{:#?}", panel.menu()), all);

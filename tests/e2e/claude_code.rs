@@ -52,7 +52,7 @@ fn from_a_prompt_to_a_kill_and_a_resume() {
     let actions: Vec<_> = row["actions"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
     assert!(!actions.contains(&"approve") && !actions.contains(&"resume"), "{actions:?}");
     stage.claude.accept("Do you want to");
-    stage.wait_status("working", "Bash is open");
+    stage.wait_status("working", "running Bash");
     std::fs::write(stage.home.project().join("go"), "").unwrap();
     stage.claude.wait_screen("It is done.");
     stage.wait_status("idle", "done, your turn");
@@ -100,7 +100,7 @@ fn ended_by_a_command_in_the_middle_of_a_turn() {
     stage.wait_status("working", "");
     let run = stage.pilot.run(&["stop", &stage.id, "--end", "--yes"]);
     assert_eq!(run.code, Some(0), "{run:?}");
-    stage.wait_status("ended", "no process runs it any more; its turn was open");
+    stage.wait_status("ended", "no process runs it any more; in the middle of a turn");
 }
 
 /// Esc while the model is silent leaves nothing in the log.

@@ -105,7 +105,7 @@ fn codex_exec_runs_and_is_killed() {
     };
     let mut first = exec("SCRIPT:tool Dig");
     let id = home.id();
-    pilot.wait_status(&id, "working", "exec_command is open");
+    pilot.wait_status(&id, "working", "running exec_command");
     home.release();
     assert!(first.wait().unwrap().success());
     pilot.wait_status(&id, "ended", "shut down");

@@ -356,7 +356,7 @@ fn case_131_an_end_by_a_signal_is_reported_once_by_the_next_command() {
 fn case_130_a_command_stays_connected_after_an_unconfirmed_prompt() {
     let crashed = Crashed::with_freezing_server();
     let mut one = Staying::start(crashed.command(&["reconnect", "--continue", "--yes", &crashed.id]));
-    one.wait_output("resend: sends it");
+    one.wait_output("prompting: sends it");
     // A command in any other shell reaches it at once, and reports what it is doing.
     let ran = crashed.pilot.run_without_tray(&["resume", &crashed.id]);
     assert!(ran.code == Some(4) && ran.err.contains("continue is under way"), "{ran:?}");

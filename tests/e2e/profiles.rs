@@ -56,7 +56,7 @@ fn case_512_a_session_of_another_profile_is_what_its_process_says() {
     one(&[work.clone(), home.dir()]);
 
     claude.accept("Do you want to");
-    pilot.wait_status(&id, "working", "Bash is open");
+    pilot.wait_status(&id, "working", "running Bash");
     std::fs::write(home.project().join("go"), "").unwrap();
     pilot.wait_status(&id, "idle", "done, your turn");
     let ran = pilot.run(&["resume", "--here", &id]);
@@ -142,7 +142,7 @@ fn case_515_a_thread_of_another_home_with_the_same_logs_is_what_its_lock_says() 
     exec.env("CODEX_HOME", &task).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let mut exec = exec.spawn().unwrap();
     let id = home.id();
-    let row = pilot.wait_status(&id, "working", "exec_command is open");
+    let row = pilot.wait_status(&id, "working", "running exec_command");
     assert_eq!((&row["owner"]["pid"], may_be_resumed(&row)), (&exec.id().into(), false));
     std::fs::remove_file(task.join(format!("thread-writer-locks/{id}.lock"))).unwrap();
     let row = wait_doubt(&pilot, &id, "has its log open");

@@ -180,8 +180,8 @@ fn case_126_a_busy_tool_is_running_long_in_all_views() {
     stage.session.send("SCRIPT:spin Paint the fence");
     stage.session.folder.wait("permission.completed");
     // Without the tray, and with it.
-    let alone = stage.wait_status("quiet", "running long: bash is open, its process is busy");
-    let row = stage.pilot.wait_status_in_tray(&id, "quiet", "running long: bash is open, its process is busy");
+    let alone = stage.wait_status("quiet", "running long: bash, its process is busy");
+    let row = stage.pilot.wait_status_in_tray(&id, "quiet", "running long: bash, its process is busy");
     for row in [alone, row] {
         assert!(!row["because"].as_str().unwrap().contains("asking you there"), "{row}");
     }

@@ -50,7 +50,7 @@ fn a_storm_of_batches_loses_nothing_and_does_not_flood_the_panel() {
     }
     let dump = || format!("{:#?}\n{:#?}", watch.latest(), panel.menu());
     for (n, session) in made.iter().enumerate() {
-        let last = format!("tool{n} is open");
+        let last = format!("running tool{n}");
         wait_until(SOON, &format!("all show {last:?}"), dump, || {
             let reported = watch.latest().get(&session.id)?["because"].as_str()?.to_owned();
             let shown = panel.layout().1.find(&|entry| entry.shown().contains(&last)).is_some();

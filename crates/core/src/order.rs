@@ -209,6 +209,19 @@ impl Step {
             Self::GiveUp => "give-up",
         }
     }
+
+    /// What is done in it, for people.
+    pub const fn doing(self) -> &'static str {
+        match self {
+            Self::Attach => "connecting",
+            Self::Answer => "answering",
+            Self::Abort => "stopping",
+            Self::Resume => "resuming",
+            Self::Resend => "prompting",
+            Self::Verify => "checking",
+            Self::GiveUp => "giving up",
+        }
+    }
 }
 
 impl Outcome {

@@ -17,7 +17,7 @@ pub enum ShortReason {
     Silent {
         /// The last progress.
         since: Moment,
-        /// What was going on: `bash is open`.
+        /// What was going on: `running bash`.
         what: Box<str>,
         /// The open tool's process is busy: slow, but not stuck.
         runs_long: bool,
@@ -218,7 +218,7 @@ mod tests {
     #[test]
     fn ages_are_worded_in_steps() {
         let begun = Moment::of(Time(1_700_000_000_000));
-        let silent = ShortReason::Silent { since: begun, what: "bash is open".into(), runs_long: false };
+        let silent = ShortReason::Silent { since: begun, what: "running bash".into(), runs_long: false };
         let done = ShortReason::rested("done", begun.wall);
         let at = |short_reason: &ShortReason, seconds| short_reason.words(begun.plus(Span::seconds(seconds)));
         let view = TurnView { since: begun.wall, tools: 8, older: false };

@@ -25,7 +25,7 @@ impl Reporter for Printer {
     fn report(&mut self, report: &OrderReport) {
         match report {
             OrderReport::Step(step, said) => {
-                let said = format!("{}: {}", step.tag(), plain(said, LINE_MAX));
+                let said = format!("{}: {}", step.doing(), plain(said, LINE_MAX));
                 let _ = writeln!(io::stderr(), "{}", on_stderr(&said));
             }
             OrderReport::Request(_) | OrderReport::Question(_) => {}

@@ -123,7 +123,7 @@ fn an_approval_is_no_remedy_and_a_long_running_session_has_none() {
             session.observed.facts.fold(&log_format::parse(line).unwrap(), now, &Limits::default());
         }
         let runs_long = name == "slow";
-        world.row(name).short_reason = ShortReason::Silent { since: now, what: "bash is open".into(), runs_long };
+        world.row(name).short_reason = ShortReason::Silent { since: now, what: "running bash".into(), runs_long };
     }
     world.after(Span::minutes(12)).unwrap();
     let entries = world.entries();

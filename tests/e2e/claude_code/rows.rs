@@ -17,7 +17,7 @@ fn go(home: &ClaudeHome) {
 fn a_turn_that_is_retried_fails_or_ends_in_a_question() {
     let stage = Stage::new();
     stage.claude.enter("SCRIPT:refused Paint the fence");
-    stage.wait_status("failed", "error, HTTP 400: API Error: 400 scripted");
+    stage.wait_status("failed", "error (400): API Error: 400 scripted");
     stage.claude.enter("SCRIPT:broken Paint the fence");
     stage.wait_status("working", "no answer from its model: asked again");
     stage.claude.press(&["Escape"]);

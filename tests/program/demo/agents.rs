@@ -145,8 +145,8 @@ fn case_314_a_demo_shows_sessions_of_other_agents_and_whose_they_are() {
     }
     let because = |row: &Value, words: &str| row["because"].as_str().unwrap().contains(words);
     for (id, status, words) in [
-        ("de12", "working", "Bash is open"),
-        ("de14", "working", "exec_command is open"),
+        ("de12", "working", "running Bash"),
+        ("de14", "working", "running exec_command"),
         ("de13", "needs-permission", "asks for permission: Bash"),
         ("de15", "needs-permission", "probably asks in its terminal: curl -O https://example.org/fonts.zip"),
         ("de16", "needs-input", "by its hook: may it change index.md?"),

@@ -92,7 +92,7 @@ impl fmt::Display for Failure {
             FailureKind::Unconfirmed => f.write_str("may have happened: ")?,
             FailureKind::Failed => {
                 if let Some(step) = self.step {
-                    write!(f, "the step \"{}\" failed: ", step.tag())?;
+                    write!(f, "{} failed: ", step.doing())?;
                 }
             }
             FailureKind::Refused => {}

@@ -150,7 +150,7 @@ fn case_408_times_are_by_the_clock_of_this_machine() {
     }
     let mut told = report(&session());
     told["since"] = json!((NOW.wall - hour).to_string());
-    told["short-reason"] = json!({"silent": {"for_ms": 120_000, "what": "bash is open", "runs_long": false}});
+    told["short-reason"] = json!({"silent": {"for_ms": 120_000, "what": "running bash", "runs_long": false}});
     let report = serde_json::from_value(told).unwrap();
     let session = read(&host(true), report, &Clocks { now: NOW, behind: hour }, Agent::reported).unwrap();
     let row = row_of(&session);
@@ -295,12 +295,12 @@ fn a_session_that_is_only_to_be_found_again_is_told_in_brief() {
 fn what_was_heard_since_is_told_by_the_clock_there() {
     let (first, hour) = (told(&session()), Span::hours(1));
     let since = Moment { wall: NOW.wall - Span::seconds(5), awake: NOW.awake - Span::seconds(5) };
-    let silent = ShortReason::Silent { since, what: "bash is open".into(), runs_long: false };
+    let silent = ShortReason::Silent { since, what: "running bash".into(), runs_long: false };
     let row = Row { last_progress: Some(NOW.wall), short_reason: silent, ..row_of(&session()) };
     let clocks = Clocks { now: NOW, behind: hour };
     let again = first.clone().told_again(&row, &clocks);
     assert_eq!(again.last_progress, Some(NOW.wall - hour));
-    let silent = ShortReasonReport::Silent { for_ms: 5000, what: "bash is open".into(), runs_long: false };
+    let silent = ShortReasonReport::Silent { for_ms: 5000, what: "running bash".into(), runs_long: false };
     assert_eq!(again.short_reason, silent);
     let rests = Row { short_reason: ShortReason::rested("done", NOW.wall), ..row };
     assert_eq!(

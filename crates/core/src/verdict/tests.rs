@@ -52,7 +52,7 @@ fn a_silence_says_what_is_open() {
             turn.tools.push(tool());
             facts.asks_unseen = asks_unseen;
         }));
-        assert!(status == Status::Quiet && because.contains("bash is open"), "{because}");
+        assert!(status == Status::Quiet && because.contains("running bash"), "{because}");
         assert_eq!(because.ends_with("busy, or asking you there"), asks_unseen, "{because}");
     }
 }

@@ -28,11 +28,6 @@ impl Calls {
     pub(crate) const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
-
-    /// Whether it is one call.
-    pub(crate) fn is_one(&self) -> bool {
-        matches!(self.0[..], [(_, 1)])
-    }
 }
 
 /// `Bash`, `2 Bash calls`, `2 Bash calls and Edit`.
@@ -60,7 +55,7 @@ mod tests {
             (&["a", "b", "c", "d", "a"], "2 a calls, b and c"),
         ] {
             let calls = Calls::of(names.iter().copied());
-            assert_eq!((calls.to_string().as_str(), calls.is_one()), (words, names.len() == 1));
+            assert_eq!(calls.to_string(), words);
         }
         assert!(Calls::of([]).is_empty());
     }

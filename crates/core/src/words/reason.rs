@@ -46,7 +46,7 @@ said! {
         Asks { question: Question } =>
             "asks: \"{}\"{}", question.text, some(!question.choices.is_empty(), " (", question.choices.join(", "), ")");
         LeftQuestion { question: Question } => "{}", Self::Asks { question: question.clone() };
-        ToolAsks { tool: Box<str> } => "asks a question: {tool} is open";
+        ToolAsks { tool: Box<str> } => "asks a question, by {tool}";
         AsksThere => "asks a question in its terminal";
         DialogAsks { tool: Box<str> } => "a dialog is open in its terminal, and {tool} waits for it";
         LeftUndone => "reconnected; its last prompt was not carried out";
@@ -82,10 +82,10 @@ said! {
     Note {
         Requests { open: usize } => "{open} requests are open";
         Questions { open: usize } => "{open} questions are open";
-        NeverClosed => "answered, never closed its turn";
+        NeverClosed => "answered, but never ended its turn";
         Unfinished { tools: Calls } => "unfinished: {tools}";
         RequestOpen => "unfinished: a permission request";
-        TurnOpen => "its turn was open";
+        TurnOpen => "in the middle of a turn";
         AfterError { fault: Fault } => "after an error: {fault}";
         EndedDenied { denied: usize, of: usize } => "{}", Reason::EndedDenied { denied: *denied, of: *of };
         Dialog => "a dialog is open in its terminal";
@@ -109,7 +109,7 @@ said! {
 said! {
     /// What is open during a silence, or what is waited for.
     What {
-        Tool { name: Box<str> } => "{name} is open";
+        Tool { name: Box<str> } => "running {name}";
         Compaction => "{}", Work::Compacts;
         SubAgent => "a sub-agent waits for its model";
         Untold => "what it does is not in its log";
@@ -149,7 +149,7 @@ said! {
         Resumed => "resumed with its pending work";
         Thinks => "the model thinks";
         Retries { tries: usize } => "no answer from its model: asked again {}", times(*tries);
-        Tools { calls: Calls } => "{calls} {} open", if calls.is_one() { "is" } else { "are" };
+        Tools { calls: Calls } => "running {calls}";
     }
 }
 
@@ -171,8 +171,11 @@ pub struct Situation {
 impl fmt::Display for Situation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { what, runs_long, seen, start_known, may_ask } = self;
-        let (before, after) = if *runs_long { ("running long: ", ", its process is busy") } else { ("", "") };
-        write!(f, "{before}{what}{after}{}", seen.iter().map(|seen| format!("; {seen}")).collect::<String>())?;
+        match what {
+            What::Tool { name } if *runs_long => write!(f, "running long: {name}, its process is busy")?,
+            what => write!(f, "{what}")?,
+        }
+        seen.iter().try_for_each(|seen| write!(f, "; {seen}"))?;
         f.write_str(if *start_known { "" } else { "; the start of its turn is unknown" })?;
         f.write_str(if *may_ask { ": busy, or asking you there" } else { "" })
     }
@@ -207,26 +210,32 @@ impl fmt::Display for NoAnswer {
     }
 }
 
-/// `rate_limit, HTTP 429: try again later`.
+/// `rate limit (429): try again later`.
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.kind.as_deref().unwrap_or("error"))?;
-        self.status.map_or(Ok(()), |status| write!(f, ", HTTP {status}"))?;
+        f.write_str(&self.kind_and_status())?;
         let message: String = self.message.iter().flat_map(|message| message.chars()).take(120).collect();
         if message.is_empty() { Ok(()) } else { write!(f, ": {message}") }
     }
 }
 
 impl Fault {
-    /// In the fewest words: `rate limit (429)`. For Copilot's generic kind `query`, only the message.
+    /// In the fewest words: `rate limit (429)`, or only the message where the kind tells nothing.
     fn brief(&self) -> String {
-        match (self.kind.as_deref(), &self.message) {
-            (None | Some("query"), Some(message)) if !message.is_empty() => message.to_string(),
-            (kind, _) => {
-                let kind = kind.unwrap_or("error").replace('_', " ");
-                self.status.map_or_else(|| kind.clone(), |status| format!("{kind} ({status})"))
-            }
+        match (self.telling_kind(), &self.message) {
+            (None, Some(message)) if !message.is_empty() => message.to_string(),
+            _ => self.kind_and_status(),
         }
+    }
+
+    fn kind_and_status(&self) -> String {
+        let kind = self.telling_kind().unwrap_or("error").replace('_', " ");
+        self.status.map_or_else(|| kind.clone(), |status| format!("{kind} ({status})"))
+    }
+
+    /// The kind, unless it is Copilot's generic one.
+    fn telling_kind(&self) -> Option<&str> {
+        self.kind.as_deref().filter(|kind| *kind != "query")
     }
 }
 
@@ -350,7 +359,7 @@ fn rest(unprompted: bool, ending: Option<&Ending>) -> (&'static str, bool) {
         Some(Ending::Resumed) => ("resumed", true),
         Some(Ending::PassedOver) => ("it went on after an error", true),
         Some(Ending::Unanswered) => ("its turn ended without an answer", false),
-        Some(Ending::NeverClosed) => ("answered, never closed its turn", false),
+        Some(Ending::NeverClosed) => ("answered, but never ended its turn", false),
         Some(Ending::ResumedSilent) => ("resumed, nothing since", false),
         Some(Ending::ByFormerOwner) => ("its process was restarted", true),
         Some(Ending::NoActiveWork) => ("its server reports no active work", false),

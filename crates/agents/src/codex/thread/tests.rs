@@ -179,7 +179,7 @@ fn case_260_the_lock_and_the_last_turn_say_whether_a_thread_runs_rests_crashed_o
     stage.is(Status::Crashed, "its process is gone");
     assert_eq!(stage.observed.owner.pid(), None, "who comes later does not know it either");
     let held = stage.lock(ID, 7000);
-    stage.is(Status::Idle, "opened, not prompted yet; its turn was open");
+    stage.is(Status::Idle, "opened, not prompted yet; in the middle of a turn");
     stage.prompt(ID, 6000);
     stage.is(Status::Working, "the model thinks");
     stage.complete(ID, 5000);
@@ -198,7 +198,7 @@ fn case_260_the_lock_and_the_last_turn_say_whether_a_thread_runs_rests_crashed_o
     let error = r#"{"type":"task_complete","error":{"message":"no","codex_error_info":"usage_limit_exceeded"}}"#;
     stage.prompt(ID, 3000);
     stage.write(ID, 3000, &[("event_msg", error)]);
-    stage.is(Status::Ended, "usage_limit_exceeded");
+    stage.is(Status::Ended, "usage limit exceeded");
 }
 
 #[test]
@@ -493,7 +493,7 @@ fn case_265_a_call_that_leaves_the_sandbox_probably_asks_until_a_child_carries_i
     stage.prompt(ID, 0);
     let escalated = r#", \"sandbox_permissions\": \"require_escalated\""#;
     stage.call(ID, 0, "call_1", escalated);
-    stage.is(Status::Working, "exec_command is open");
+    stage.is(Status::Working, "running exec_command");
     assert!(stage.thread.owner_recheck_at().is_some(), "no event says when a second has passed");
     stage.call(ID, 2000, "call_2", escalated);
     let other = child("call_9");
@@ -501,19 +501,19 @@ fn case_265_a_call_that_leaves_the_sandbox_probably_asks_until_a_child_carries_i
     let request = &stage.observed.facts.requests[0];
     assert_eq!((&*request.request, request.is_probable, &request.asks), ("call_2", true, &None));
     let its = child("call_2");
-    stage.is(Status::Working, "2 exec_command calls are open");
+    stage.is(Status::Working, "running 2 exec_command calls");
     end(its);
     end(other);
-    stage.is(Status::Working, "are open"); // it was allowed, and its result is not written yet
+    stage.is(Status::Working, "running "); // it was allowed, and its result is not written yet
     // What needs no permission asks for none.
     let output = |call: &str| format!(r#"{{"type":"function_call_output","call_id":"{call}","output":"x"}}"#);
     stage.write(ID, 0, &[("response_item", &output("call_1")), ("response_item", &output("call_2"))]);
     stage.call(ID, 2000, "call_3", "");
-    stage.is(Status::Working, "exec_command is open");
+    stage.is(Status::Working, "running exec_command");
     let nobody = r#"{"approval_policy":"on-request","approvals_reviewer":"auto_review","model":"m","cwd":"/p"}"#;
     stage.write(ID, 0, &[("turn_context", nobody)]);
     stage.call(ID, 2000, "call_4", escalated);
-    stage.is(Status::Working, "are open");
+    stage.is(Status::Working, "running ");
 }
 
 #[test]
@@ -551,7 +551,7 @@ fn case_291_of_several_calls_that_ask_the_one_that_is_still_open_is_named() {
     let open: Vec<_> = stage.observed.facts.requests.iter().map(|request| &*request.request).collect();
     assert_eq!(open, ["call_291b"]);
     stage.write(ID, 0, &[("event_msg", &ran.replace("call_291a", "call_291b"))]);
-    stage.is(Status::Working, "2 exec_command calls are open");
+    stage.is(Status::Working, "running 2 exec_command calls");
 }
 
 /// As a daemon with many threads forks children all the time.
@@ -564,7 +564,7 @@ fn case_504_a_child_of_which_nothing_can_be_seen_yet_is_looked_at_again() {
     stage.prompt(ID, 0);
     stage.call(ID, 2000, "call_504", r#", \"sandbox_permissions\": \"require_escalated\""#);
     stage.thread.asking.runs = |_, _| None;
-    stage.is(Status::Working, "exec_command is open");
+    stage.is(Status::Working, "running exec_command");
     assert!(stage.thread.owner_recheck_at().is_some(), "no event says when it can be seen");
     stage.thread.asking.runs = |_, _| Some(false);
     stage.is(Status::NeedsPermission, "probably asks in its terminal: touch x");

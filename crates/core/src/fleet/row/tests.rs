@@ -18,11 +18,11 @@ fn turn(since: Time) -> Option<TurnView> {
 #[test]
 fn a_reason_has_the_age_of_the_turn_or_the_text_of_the_request() {
     let now = START + Span::minutes(12);
-    let works = Row { last_progress: Some(now), ..row(Status::Working, "bash is open") };
-    assert_eq!(works.reason(now), "bash is open");
+    let works = Row { last_progress: Some(now), ..row(Status::Working, "running bash") };
+    assert_eq!(works.reason(now), "running bash");
     let works = Row { turn: turn(START), ..works };
-    assert_eq!(works.reason(now), "bash is open; 12 min, 8 tools");
-    assert_eq!(works.reason(START + Span::seconds(59)), "bash is open", "nothing in the first minute");
+    assert_eq!(works.reason(now), "running bash; 12 min, 8 tools");
+    assert_eq!(works.reason(START + Span::seconds(59)), "running bash", "nothing in the first minute");
     let asks = |text: Option<&str>| {
         let text = text.map(Into::into);
         let request = RequestView { id: "r".into(), kind: "shell".into(), text, paths: Vec::new(), reads_plain: true };
@@ -54,21 +54,21 @@ fn case_293_a_turn_that_was_silent_from_its_beginning_tells_its_age_once() {
 fn case_162_a_row_at_work_says_when_it_was_last_seen() {
     let now = START + Span::minutes(12);
     let last_seen = |row: &Row, seconds| Row { last_progress: Some(now - Span::seconds(seconds)), ..row.clone() };
-    let works = Row { turn: turn(START), ..row(Status::Working, "bash is open") };
+    let works = Row { turn: turn(START), ..row(Status::Working, "running bash") };
     for (seconds, age, reason) in [
-        (0, "now", "bash is open; 12 min, 8 tools"),
-        (9, "now", "bash is open; 12 min, 8 tools"),
-        (10, "10 s", "bash is open; 12 min, 8 tools, 10 s ago"),
-        (51, "50 s", "bash is open; 12 min, 8 tools, 50 s ago"),
-        (299, "4 min", "bash is open; 12 min, 8 tools, 4 min ago"),
+        (0, "now", "running bash; 12 min, 8 tools"),
+        (9, "now", "running bash; 12 min, 8 tools"),
+        (10, "10 s", "running bash; 12 min, 8 tools, 10 s ago"),
+        (51, "50 s", "running bash; 12 min, 8 tools, 50 s ago"),
+        (299, "4 min", "running bash; 12 min, 8 tools, 4 min ago"),
     ] {
         let row = last_seen(&works, seconds);
         assert_eq!((row.age(now).unwrap(), row.reason(now)), (age.to_owned(), reason.to_owned()));
-        assert_eq!(row.brief_reason(now), "bash is open; 12 min, 8 tools", "an age is next to it");
+        assert_eq!(row.brief_reason(now), "running bash; 12 min, 8 tools", "an age is next to it");
     }
     let early = Row { turn: turn(now - Span::seconds(59)), ..works };
-    assert_eq!(last_seen(&early, 51).reason(now), "bash is open; last seen 50 s ago");
-    assert_eq!(last_seen(&early, 9).reason(now), "bash is open");
+    assert_eq!(last_seen(&early, 51).reason(now), "running bash; last seen 50 s ago");
+    assert_eq!(last_seen(&early, 9).reason(now), "running bash");
     let without_turn = row(Status::Working, "1 background agent");
     assert_eq!(last_seen(&without_turn, 900).reason(now), "1 background agent; last seen 15 min ago");
     // A session that waits for the user is not silent.

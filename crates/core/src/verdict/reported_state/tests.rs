@@ -111,7 +111,7 @@ fn case_356_of_several_calls_of_one_tool_one_is_asked_for() {
     };
     let two = facts(&[(0, PROMPT), (900, tool("Bash", false)), (901, second)]);
     assert_eq!(told(&two, PERMISSION, 1000, 2000).1, "asks for permission: one of 2 Bash calls");
-    assert_eq!(told(&two, State::Busy, 1000, 2000).1, "2 Bash calls are open");
+    assert_eq!(told(&two, State::Busy, 1000, 2000).1, "running 2 Bash calls");
     let gone = Owner::Gone { pid: 7, at: None };
     let (_, because) = told_by(&two, State::Busy, 1000, None, &gone, 6000);
     assert_eq!(because, "its process is gone; unfinished: 2 Bash calls");
@@ -268,7 +268,7 @@ fn what_ended_at_rest_left_no_turn_open() {
     let done = facts(&[(0, PROMPT), (1000, answer(false))]);
     assert_eq!(told(&done, State::Ended, 1100, 2000), (Status::Ended, "no process runs it any more".into()));
     let open = told(&facts(&[(0, PROMPT)]), State::Ended, 1100, 2000).1;
-    assert_eq!(open, "no process runs it any more; its turn was open");
+    assert_eq!(open, "no process runs it any more; in the middle of a turn");
 }
 
 #[test]

@@ -491,7 +491,7 @@ fn case_288_what_a_kill_left_is_no_crash_of_a_later_process_that_ended_cleanly()
     let row = anew(&mut scene, 12);
     assert_eq!(
         (row.status, &*row.because.to_string()),
-        (Status::Ended, "no process runs it any more; its turn was open")
+        (Status::Ended, "no process runs it any more; in the middle of a turn")
     );
     assert!(row.owner.is_none(), "not the one that was killed: {:?}", row.owner);
     assert!(row.actions.contains(&Action::Resume), "{:?}", row.actions);

@@ -271,7 +271,7 @@ fn the_server_that_has_the_session_is_found_among_others() {
         let (neither, _sender) = context(&[&gone, &without]);
         let failure = neither.servers.find(&neither).await.unwrap_err();
         assert_eq!((failure.step, failure.faults.len()), (Some(Step::Attach), 2));
-        assert!(failure.to_string().starts_with("the step \"attach\" failed: the Copilot server at"), "{failure}");
+        assert!(failure.to_string().starts_with("connecting failed: the Copilot server at"), "{failure}");
         let (none, _sender) = context(&[]);
         assert!(none.servers.find(&none).await.unwrap_err().kind == FailureKind::Refused);
     });
