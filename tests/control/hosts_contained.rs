@@ -35,12 +35,14 @@ fn case_455_the_sessions_of_a_container_are_those_that_are_in_it() {
         let program = remote.scratch.path().join("copilot");
         copy_program("/bin/sleep", &program);
         let (program, folder) = (program.display(), session.path.display());
-        let owns = format!("{program} 3600 & echo $! >{folder}/inuse.$!.lock; exec \"$@\"");
+        // As Copilot does, it holds the session before it says so.
+        let holds =
+            format!("exec 9>{folder}/inuse.$$.hold && flock 9 && echo $$ >{folder}/inuse.$$.lock; exec {program} 3600");
+        let owns = format!("sh -c '{holds}' & exec \"$@\"");
         let inside = [words, &["sh", "-c", &owns, "sh"]].concat();
         name_hosts(&near, &[("box", contained(&inside, &remote))]);
         session.prompt();
         let watch = near.watch();
-        // Between fork and exec, its process is not the agent's yet.
         let works =
             |row: &Value| row["host"] == "box" && row["status"] == "working" && row["owner"]["state"] == "alive";
         let row = watch.wait_row(&session, "at work", works);
