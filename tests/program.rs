@@ -9,6 +9,7 @@ mod disk;
 mod doctor;
 mod faults;
 mod program {
+    mod asking;
     mod bars;
     mod demo;
     mod openmetrics;
@@ -16,6 +17,7 @@ mod program {
     pub(crate) mod resume;
     mod resume_hosts;
     mod starter;
+    mod wait;
 }
 mod support;
 

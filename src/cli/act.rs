@@ -17,12 +17,13 @@ mod staying;
 mod window;
 
 use super::ask::confirm;
+use super::asking::{Asks, MaybeNamed};
 use super::bridges::has_bridge;
 use super::context::{Context, runtime};
 use super::pick::{Named, Picked};
 use super::report::{USAGE, say};
 use carry::carry_out;
-use order::{code, order, refuse, refused_to_agent, with, with_one_of};
+use order::{code, order, refuse, refused_to_agent, with, with_asking, with_one_of};
 use output::Printer;
 use pilotlight_agents::channel::ACTIVITY_TIMEOUT;
 use pilotlight_agents::control::KnownServers;
@@ -182,7 +183,20 @@ fn shown_process(pid: u32) -> String {
     plain(&format!("process {pid}{known}"), 400).into()
 }
 
-/// `show` and `let-answer`.
+/// `show`: brings the terminal of a session to the front, or of the one that asks if none is named.
+pub(super) fn show_asking(context: &Context, session: &MaybeNamed) -> anyhow::Result<ExitCode> {
+    with_asking(context, session, Asks::Anything, |session| {
+        act(context, session, Operation::ShowTerminal, Vec::new(), false)
+    })
+}
+
+/// Brings the terminal of a session to the front. Returns whether that is done.
+pub(super) fn show(context: &Context, session: &Picked) -> anyhow::Result<bool> {
+    let outcome = act(context, session, Operation::ShowTerminal, Vec::new(), false)?;
+    Ok(matches!(outcome, Outcome::Done(_)))
+}
+
+/// `let-answer`.
 pub(super) fn give(context: &Context, session: &Named, operation: Operation) -> anyhow::Result<ExitCode> {
     with(context, session, |session| act(context, session, operation, Vec::new(), false))
 }

@@ -31,6 +31,12 @@ pub(super) struct Agents {
 }
 
 impl Agents {
+    /// The only machine whose sessions are wanted, if one is named.
+    pub(super) fn only_host(&self) -> Option<&str> {
+        let [host] = &*self.hosts else { return None };
+        Some(host)
+    }
+
     /// The same context with these agents alone.
     ///
     /// # Errors

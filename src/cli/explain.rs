@@ -2,10 +2,11 @@
 
 mod page;
 
+use super::asking::{Asks, MaybeNamed};
 use super::context::Context;
 use super::fold::on_stdout_from;
 use super::observe::Effort;
-use super::pick::{Named, pick};
+use super::pick::Named;
 use super::report::say;
 use page::Page;
 pub(super) use page::{Lesser, Line, NAME_WIDTH};
@@ -37,11 +38,18 @@ const LOOK_MAX: Duration = Duration::from_secs(1);
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     #[command(flatten)]
-    session: Named,
+    session: MaybeNamed,
+}
+
+impl Arguments {
+    /// Those for the session that is named.
+    pub(super) fn of(named: &Named) -> Self {
+        Self { session: MaybeNamed::of(named) }
+    }
 }
 
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let picked = match pick(context, &arguments.session, Depth::Whole, Effort::Ask) {
+    let picked = match arguments.session.pick(context, Asks::Anything, Depth::Whole, Effort::Ask) {
         Ok(picked) => picked,
         Err(code) => return Ok(code),
     };

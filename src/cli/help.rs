@@ -8,32 +8,34 @@ use std::fmt::Write;
 
 /// The commands by purpose, in the order of the help.
 const GROUPS: [(&str, &[&str]); 4] = [
-    ("Look", &["tray", "live", "status", "watch", "explain", "replay", "demo"]),
-    ("Act", &["approve", "deny", "answer", "let-answer", "stop", "reconnect", "resume", "show"]),
+    ("Look", &["tray", "live", "status", "watch", "wait", "explain", "replay", "demo"]),
+    ("Act", &["approve", "deny", "answer", "let-answer", "stop", "reconnect", "resume", "show", "next"]),
     ("Set up", &["bridge", "config", "host", "doctor", "diagnostics", "notify-test", "setup"]),
     ("For hooks, other machines, shells and packages", &["report", "serve", "completions", "man", "help"]),
 ];
 
 /// Example command lines, with what each does.
-pub(super) const EXAMPLES: [(&str, &str); 8] = [
+pub(super) const EXAMPLES: [(&str, &str); 9] = [
     ("pilotlight", "show an icon in the panel; without a panel, the live table"),
     ("pilotlight status", "list every session, once"),
     ("pilotlight explain 3aac", "explain a session's status; an id may be cut short"),
-    ("pilotlight approve 3aac", "show its permission request, ask, and approve it once"),
+    ("pilotlight approve", "show what the session that asks wants, and approve it once"),
     ("pilotlight answer 3aac", "show what it asks you, and answer it"),
     ("pilotlight reconnect 3aac --continue", "restore lost permissions, and let it work on"),
     ("pilotlight watch --json", "print a line for each change, for scripts"),
+    ("pilotlight wait 3aac", "wait until it is done or needs you, for scripts"),
     ("pilotlight doctor", "find what keeps Pilotlight from working, and what to do"),
 ];
 
 /// Exit codes, with their meaning.
-pub(super) const EXIT_CODES: [(&str, &str); 6] = [
+pub(super) const EXIT_CODES: [(&str, &str); 7] = [
     ("0", "Done."),
     ("1", "Failed."),
     ("2", "Bad usage: an id that is unknown or ambiguous, an unknown agent, or a wrong setting."),
-    ("3", "No home of an agent could be read, and no hook reports a session."),
+    ("3", "No home of an agent could be read, and no hook reports a session; 'wait': no such session."),
     ("4", "Refused, with the reason; or there is a question, and no terminal to ask it on."),
     ("5", "Sent, but not confirmed: it may have happened."),
+    ("6", "'wait': it did not come true in time."),
 ];
 
 /// Environment variables that have an effect.

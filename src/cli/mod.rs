@@ -3,6 +3,7 @@
 mod act;
 mod agents;
 mod ask;
+mod asking;
 mod bars;
 mod bridge;
 mod bridges;
@@ -22,6 +23,7 @@ mod hosts;
 mod json;
 mod keyboard;
 mod live;
+mod next;
 mod notify_test;
 mod observe;
 mod openmetrics;
@@ -36,6 +38,7 @@ mod status;
 mod table;
 mod tray;
 mod trays;
+mod wait;
 mod watch;
 mod writer;
 
@@ -78,6 +81,8 @@ enum Command {
     Status(status::Arguments),
     /// Print every change as it happens
     Watch(watch::Arguments),
+    /// Wait until a session is done or needs you, or has another status
+    Wait(wait::Arguments),
     /// Explain why a session has its status, and what would change it
     Explain(explain::Arguments),
     /// Approve a permission request, once
@@ -95,7 +100,9 @@ enum Command {
     /// Resume a session in a terminal; without an ID, choose one and resume it here
     Resume(resume::Arguments),
     /// Bring the terminal of a session to the front
-    Show(Named),
+    Show(asking::MaybeNamed),
+    /// Bring the first session that needs you to the front: its terminal, or what it asks
+    Next(next::Arguments),
     /// Report what a session does, from its agent's own hook
     Report(hook::Arguments),
     /// Replay a session's log: which statuses it had, when, and why
@@ -172,6 +179,9 @@ fn carry_out(command: Option<Command>, context: Context) -> ExitCode {
         Some(Command::Watch(arguments)) => {
             arguments.agents.limit(context).map_or_else(Ok, |context| watch::run(&context, &arguments))
         }
+        Some(Command::Wait(arguments)) => {
+            arguments.agents.limit(context).map_or_else(Ok, |context| wait::run(&context, &arguments))
+        }
         Some(Command::Explain(arguments)) => explain::run(&context, &arguments),
         Some(Command::Approve(arguments)) => act::keep_open(&context, act::approve(&context, &arguments)),
         Some(Command::Deny(arguments)) => act::deny(&context, &arguments),
@@ -180,7 +190,8 @@ fn carry_out(command: Option<Command>, context: Context) -> ExitCode {
         Some(Command::Stop(arguments)) => act::stop(&context, &arguments),
         Some(Command::Reconnect(arguments)) => act::reconnect(&context, &arguments),
         Some(Command::Resume(arguments)) => resume::run(&context, &arguments),
-        Some(Command::Show(session)) => act::give(&context, &session, Operation::ShowTerminal),
+        Some(Command::Show(session)) => act::show_asking(&context, &session),
+        Some(Command::Next(arguments)) => next::run(&context, &arguments),
         Some(Command::Report(arguments)) => return hook::run(&arguments, wall_nanoseconds()),
         Some(Command::Replay(arguments)) => replay::run(&context, &arguments),
         Some(Command::Demo(arguments)) => demo::run(context, &arguments),

@@ -51,21 +51,53 @@ impl Deref for Picked {
     }
 }
 
+/// Why no session was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NotFound {
+    /// No home can be read.
+    NoHome,
+    /// The sessions, or those of a machine that may have it, could not be read.
+    Failed,
+    /// None is called so.
+    Unknown,
+    /// The name is no name, names several, or names an unknown machine.
+    Unclear,
+}
+
+impl NotFound {
+    /// How a command ends that needs the session.
+    pub(super) fn code(self) -> ExitCode {
+        ExitCode::from(match self {
+            Self::NoHome => NO_HOME,
+            Self::Failed => FAILED,
+            Self::Unknown | Self::Unclear => USAGE,
+        })
+    }
+}
+
 /// Finds the session. `depth` says how much is read of those that are over.
 ///
 /// # Errors
 /// The exit code, if no session or several match. The user has been told then.
-pub(super) fn pick(
+pub(super) fn pick(context: &Context, named: &Named, depth: Depth, effort: Effort) -> Result<Picked, ExitCode> {
+    context.report_problems();
+    find(context, named, depth, effort).map_err(NotFound::code)
+}
+
+/// The same.
+///
+/// # Errors
+/// Why it was not found. The user has been told then.
+pub(super) fn find(
     context: &Context,
     Named { id: named, host }: &Named,
     depth: Depth,
     effort: Effort,
-) -> Result<Picked, ExitCode> {
-    context.report_problems();
+) -> Result<Picked, NotFound> {
     let unreadable = context.unreadable_homes();
     if context.has_no_home() && context.hosts().next().is_none() {
         unreadable.iter().for_each(|problem| say(problem));
-        return Err(ExitCode::from(NO_HOME));
+        return Err(NotFound::NoHome);
     }
     let unknown = host.as_ref().filter(|host| !context.hosts().any(|one| one.name == **host));
     let unknown = unknown.map(|host| format!("no machine in the settings is called {host:?}"));
@@ -73,12 +105,12 @@ pub(super) fn pick(
     let unnamed = "name a session by its id, folder or title; `pilotlight status --all` lists them";
     if let Some(wrong) = unknown.or_else(|| named.is_empty().then(|| unnamed.into())) {
         say(&wrong);
-        return Err(ExitCode::from(USAGE));
+        return Err(NotFound::Unclear);
     }
     let found = candidates(context, named, host.as_deref(), depth, effort);
     let Candidates { shown, ids, now, unreached } = found.map_err(|error| {
         say(&format!("{error:#}"));
-        ExitCode::from(FAILED)
+        NotFound::Failed
     })?;
     let (sessions, mut rows): (Vec<_>, Vec<Row>) = shown
         .into_iter()
@@ -99,7 +131,7 @@ pub(super) fn pick(
             Ok(Picked { session, label: row.label.clone(), now })
         }
         // It may be there all the same.
-        0 if host.is_some() && !unreached.is_empty() => Err(ExitCode::from(FAILED)),
+        0 if host.is_some() && !unreached.is_empty() => Err(NotFound::Failed),
         0 => {
             let meant = beginning(named, &rows, &ids).map(|meant| format!("; did you mean {meant}?"));
             let nearest = || nearest(named, &rows, &ids).map(|near| format!("; the nearest is {near}."));
@@ -109,7 +141,7 @@ pub(super) fn pick(
             ));
             // It may be there all the same.
             context.silent.iter().for_each(|silent| say(&silent.words()));
-            Err(ExitCode::from(USAGE))
+            Err(NotFound::Unknown)
         }
         n if found.iter().all(|(session, _)| session.id == found[0].0.id) => {
             let id = &found[0].0.id;
@@ -117,13 +149,13 @@ pub(super) fn pick(
                 true => format!("{n} machines have a session {id}: say which is meant with `--host NAME`"),
                 false => format!("{n} homes have a session {id}: say which is meant with `pilotlight --home DIR`"),
             });
-            Err(ExitCode::from(USAGE))
+            Err(NotFound::Unclear)
         }
         n => {
             let matches = enumerated(found.iter().map(|(_, row)| with_id(row, &ids)).collect(), ", ");
             let ways = ways_to_name(found.iter().map(|(session, _)| session));
             say(&format!("{named:?} means {}: {matches}. Name one by {ways}", counted(n, "session")));
-            Err(ExitCode::from(USAGE))
+            Err(NotFound::Unclear)
         }
     }
 }
@@ -190,12 +222,12 @@ fn candidates(
 }
 
 /// `3aac (billing-api · Write the migration)`.
-fn with_id(row: &Row, ids: &ShortIds<'_>) -> String {
+pub(super) fn with_id(row: &Row, ids: &ShortIds<'_>) -> String {
     format!("{} ({})", plain(ids.of(&row.id), NAME_MAX), row.label.cut(40))
 }
 
 /// These, or the first of them and how many more there are.
-fn enumerated(mut sessions: Vec<String>, joint: &str) -> String {
+pub(super) fn enumerated(mut sessions: Vec<String>, joint: &str) -> String {
     let more = sessions.len().saturating_sub(AMBIGUOUS_MAX);
     sessions.truncate(AMBIGUOUS_MAX);
     if more > 0 {

@@ -17,6 +17,8 @@ pub(super) const NO_HOME: u8 = 3;
 pub(super) const REFUSED: u8 = 4;
 /// Exit code: sent, but not confirmed; details are on standard error.
 pub(super) const UNCONFIRMED: u8 = 5;
+/// Exit code: what was waited for did not come true in time.
+pub(super) const TIMED_OUT: u8 = 6;
 
 /// Writes one line for the user to standard error.
 pub(super) fn say(line: &str) {

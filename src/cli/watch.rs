@@ -73,13 +73,14 @@ struct JsonView {
     writer: Writer,
 }
 
+/// A session that is gone.
 #[derive(Serialize)]
-struct Removed<'a> {
-    id: &'a str,
-    removed: bool,
+pub(super) struct Removed<'a> {
+    pub(super) id: &'a str,
+    pub(super) removed: bool,
     /// The machine that it was on, if that is another one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    host: Option<&'a str>,
+    pub(super) host: Option<&'a str>,
 }
 
 impl JsonView {

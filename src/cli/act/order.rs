@@ -1,5 +1,6 @@
 //! What every acting command does: finds its session, makes the order, and turns the outcome into an exit code.
 
+use crate::cli::asking::{Asks, MaybeNamed};
 use crate::cli::context::Context;
 use crate::cli::observe::Effort;
 use crate::cli::pick::{Named, Picked, pick};
@@ -17,6 +18,22 @@ pub(super) fn with(
     act: impl FnOnce(&Picked) -> anyhow::Result<Outcome>,
 ) -> anyhow::Result<ExitCode> {
     with_one_of(context, named, Depth::Quick, act)
+}
+
+/// As [`with`], of the one that asks if none is named.
+pub(super) fn with_asking(
+    context: &Context,
+    named: &MaybeNamed,
+    asks: Asks,
+    act: impl FnOnce(&Picked) -> anyhow::Result<Outcome>,
+) -> anyhow::Result<ExitCode> {
+    context.report_ended();
+    // What is asked may be known to a bridge alone.
+    let effort = if named.id.is_none() && asks != Asks::Permission { Effort::Ask } else { Effort::Look };
+    match named.pick(context, asks, Depth::Quick, effort) {
+        Ok(session) => Ok(code(&act(&session)?)),
+        Err(code) => Ok(code),
+    }
 }
 
 /// As [`with`]. `depth` says how much is read of sessions that are over.

@@ -5,10 +5,11 @@
 //! was written before the question was shown, so it must name its question.
 
 use super::carry::carry_out;
-use super::order::{order, refuse, refused_to_agent, with};
+use super::order::{order, refuse, refused_to_agent, with_asking};
 use super::output::{self, Printer, Reporter, question, shown, write_out};
 use super::window::let_be_read;
 use crate::cli::ask::{confirm, prompt};
+use crate::cli::asking::{Asks, MaybeNamed};
 use crate::cli::context::Context;
 use crate::cli::pick::{Named, Picked};
 use crate::cli::report::say;
@@ -21,11 +22,11 @@ use std::process::ExitCode;
 use tokio::time::Instant;
 
 /// Arguments of `answer`.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 #[group(multiple = true)]
 pub(in crate::cli) struct Arguments {
     #[command(flatten)]
-    session: Named,
+    session: MaybeNamed,
     /// The answer: the words of a choice, or any text if the question takes one. Without it, and without an option that
     /// answers, you are asked on the terminal
     #[arg(value_name = "ANSWER", conflicts_with_all = ["choice", "text", "decline", "cancel"])]
@@ -52,6 +53,11 @@ pub(in crate::cli) struct Arguments {
 }
 
 impl Arguments {
+    /// Those that show the question of the session that is named, and ask.
+    pub(in crate::cli) fn of(named: &Named) -> Self {
+        Self { session: MaybeNamed::of(named), ..Self::default() }
+    }
+
     /// Whether they contain an answer.
     const fn has_answer(&self) -> bool {
         let Self { answer, choice, text, field, decline, cancel, .. } = self;
@@ -81,7 +87,7 @@ impl Reporter for FormReader {
 }
 
 pub(in crate::cli) fn reply(context: &Context, arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    with(context, &arguments.session, |session| match refused_to_agent(context) {
+    with_asking(context, &arguments.session, Asks::Answer, |session| match refused_to_agent(context) {
         Some(refused) => Ok(refused),
         None => answer(context, arguments, session),
     })

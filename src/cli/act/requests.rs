@@ -4,10 +4,11 @@
 //! status is, may say something else. A script says that it means a request, by `--request` or by `--yes`.
 
 use super::carry::carry_out;
-use super::order::{order, refuse, refused_to_agent, with};
+use super::order::{order, refuse, refused_to_agent, with_asking};
 use super::output::{self, Printer, RequestPrinter, RequestReader};
 use super::window::let_be_read;
 use crate::cli::ask::{confirm, has_terminal};
+use crate::cli::asking::{Asks, MaybeNamed};
 use crate::cli::context::Context;
 use crate::cli::pick::{Named, Picked};
 use pilotlight_core::confusable::find_confusable;
@@ -19,18 +20,18 @@ use std::process::ExitCode;
 use tokio::time::Instant;
 
 /// Arguments of `approve` and `deny`.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 pub(in crate::cli) struct Arguments {
     #[command(flatten)]
-    session: Named,
+    session: MaybeNamed,
     /// Answer the request with this id instead of the oldest, without asking; `pilotlight explain ID` lists them
     #[arg(long, value_name = "RID", conflicts_with = "all")]
     request: Option<String>,
     /// Answer every open request, one after another
     #[arg(long)]
     all: bool,
-    /// Do not ask: answer whatever is open. Without a terminal to ask on, this or `--request` is needed
-    #[arg(long, conflicts_with = "ask")]
+    /// Do not ask: answer whatever is open of the session that is named. Without a terminal to ask on, this or `--request` is needed
+    #[arg(long, conflicts_with = "ask", requires = "id")]
     yes: bool,
     /// Show each request, and ask before answering it, with `--request`, too
     #[arg(long)]
@@ -42,6 +43,11 @@ pub(in crate::cli) struct Arguments {
 }
 
 impl Arguments {
+    /// Those that show the request of the session that is named, and ask.
+    pub(in crate::cli) fn of(named: &Named) -> Self {
+        Self { session: MaybeNamed::of(named), ..Self::default() }
+    }
+
     /// Whether each request is asked about.
     const fn asks(&self) -> bool {
         self.ask || !self.yes && self.request.is_none()
@@ -73,7 +79,7 @@ struct ActionSpec {
 }
 
 fn answer(context: &Context, arguments: &Arguments, verb: &ActionSpec) -> anyhow::Result<ExitCode> {
-    with(context, &arguments.session, |session| {
+    with_asking(context, &arguments.session, Asks::Permission, |session| {
         if let Some(refused) = refused_to_agent(context) {
             return Ok(refused);
         }

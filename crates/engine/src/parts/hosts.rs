@@ -44,6 +44,8 @@ pub(crate) struct LinkedHost {
     /// It sent an unusable report, and the log already says so.
     pub(crate) said_nonsense: bool,
     is_connected: bool,
+    /// It has told of all its sessions at least once.
+    has_told: bool,
     /// When it was last heard of, by the awake clock.
     heard: Time,
     lost: Option<Lost>,
@@ -140,6 +142,7 @@ impl Hosts {
                 told: HashSet::new(),
                 said_nonsense: false,
                 is_connected: false,
+                has_told: false,
                 heard: Time::default(),
                 lost: None,
             };
@@ -252,6 +255,11 @@ impl Hosts {
         known.iter().enumerate().filter_map(twin).collect()
     }
 
+    /// Whether one is yet to tell of its sessions, and may be reached.
+    pub(crate) fn has_untold(&self) -> bool {
+        self.hosts.values().any(|host| !host.has_told && host.lost.is_none())
+    }
+
     /// Which are not reached.
     pub(crate) fn troubles(&self) -> Vec<Trouble> {
         let trouble = |(name, host): (&Arc<str>, &LinkedHost)| {
@@ -276,7 +284,7 @@ impl LinkedHost {
 
     /// It has told of all its sessions.
     pub(crate) fn ready(&mut self) {
-        self.lost = None;
+        (self.has_told, self.lost) = (true, None);
     }
 
     /// Its connection is lost, and made again then. What is shown of it counts for a moment, if there is anything.

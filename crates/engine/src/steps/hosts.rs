@@ -65,6 +65,7 @@ impl Machines<'_> {
     }
 
     fn show_troubles(&mut self) {
+        self.world.changes.redraw |= self.world.fleet.set_untold(self.hosts.has_untold());
         self.world.changes.redraw |= self.world.fleet.set_troubles(self.hosts.troubles());
     }
 

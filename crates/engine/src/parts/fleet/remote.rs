@@ -86,6 +86,8 @@ pub(super) struct RemoteSessions {
     pub(super) entries: BTreeMap<Key, RemoteEntry>,
     troubles: Vec<Trouble>,
     twins: Vec<Twin>,
+    /// A machine is yet to tell of its sessions.
+    has_untold: bool,
 }
 
 impl RemoteEntry {
@@ -111,6 +113,16 @@ impl Fleet {
         let differs = self.remote.troubles != troubles;
         self.remote.troubles = troubles;
         differs
+    }
+
+    /// Whether a machine is yet to tell of its sessions, and may be reached.
+    pub const fn has_untold(&self) -> bool {
+        self.remote.has_untold
+    }
+
+    /// Says whether that is so. Returns whether that is news.
+    pub(crate) const fn set_untold(&mut self, has_untold: bool) -> bool {
+        std::mem::replace(&mut self.remote.has_untold, has_untold) != has_untold
     }
 
     /// The machines whose sessions are listed twice.

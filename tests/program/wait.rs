@@ -1,0 +1,199 @@
+//! `wait`, run by the real program: it ends when what it waits for is true, and not before.
+
+use crate::control::hosts::{name_hosts, serves};
+use crate::control::trays::Tray;
+use crate::support::synthetic::{Folder, User};
+use crate::support::{SOON, wait, wait_until};
+use serde_json::Value;
+use std::fs;
+use std::io::Read;
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+/// A `wait` that runs.
+struct Waiting(Child);
+
+impl Waiting {
+    fn start(user: &User, args: &[&str]) -> Self {
+        let mut command = user.pilotlight(&[&["wait"], args].concat());
+        Self(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap())
+    }
+
+    /// Asserts that it is not over.
+    fn still_waits(&mut self) {
+        let ended = wait(Duration::from_millis(700), || self.0.try_wait().unwrap());
+        assert!(ended.is_none(), "{ended:?}: {}", self.said());
+    }
+
+    fn said(&mut self) -> String {
+        let mut said = String::new();
+        self.0.stdout.take().unwrap().read_to_string(&mut said).unwrap();
+        self.0.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        said
+    }
+
+    /// How it ends, and what it says.
+    fn end(mut self) -> (Option<i32>, String) {
+        let ended = wait_until(SOON, "it ends", String::new, || self.0.try_wait().unwrap());
+        (ended.code(), self.said())
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn run(user: &User, args: &[&str]) -> (Option<i32>, String) {
+    Waiting::start(user, args).end()
+}
+
+fn ids(said: &str) -> Vec<Value> {
+    said.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["id"].clone()).collect()
+}
+
+fn both() -> (User, Folder, Folder) {
+    let user = User::new();
+    let (a, b) = (user.session(1), user.session(2));
+    a.prompt();
+    b.prompt();
+    (user, a, b)
+}
+
+#[test]
+fn case_760_it_returns_at_once_if_it_is_so_already() {
+    let (user, a, b) = both();
+    let _owners = (a.owner(&user), b.owner(&user));
+    a.answer();
+    assert_eq!(run(&user, &["Session 1"]), (Some(0), "project · Session 1: idle, done, your turn\n".into()));
+    let (code, said) = run(&user, &["--json", "--until", "working,idle", "--all"]);
+    assert_eq!((code, ids(&said)), (Some(0), vec![a.id.clone().into(), b.id.clone().into()]));
+    let (code, said) = run(&user, &["--json", "--until", "working", &a.id, &b.id]);
+    assert_eq!((code, ids(&said)), (Some(0), vec![Value::from(b.id)]));
+    let old = user.session(3);
+    old.ended(Duration::from_hours(24 * 30));
+    assert_eq!(run(&user, &["--until", "ended", &old.id]).0, Some(0), "one that is not watched any more");
+}
+
+/// Without a tray, and beside one.
+#[test]
+fn case_760_it_ends_when_it_becomes_so() {
+    for has_tray in [false, true] {
+        let (user, a, b) = both();
+        let (_owner, other) = (a.owner(&user), b.owner(&user));
+        let _tray = has_tray.then(|| Tray::start(&user));
+        let mut any = Waiting::start(&user, &[]);
+        let mut all = Waiting::start(&user, &["--all", "--until", "idle", "--json"]);
+        let mut end = Waiting::start(&user, &["--until", "ended", "--json"]);
+        any.still_waits();
+        a.asks_permission("r1");
+        let (code, said) = any.end();
+        assert_eq!((code, &*said), (Some(0), "project · Session 1: needs-permission, asks for permission: shell\n"));
+        a.log_event("permission.completed", r#"{"requestId":"r1","result":{"kind":"approved"}}"#);
+        a.answer();
+        all.still_waits();
+        end.still_waits();
+        b.log_event("session.shutdown", "{}");
+        other.kill();
+        assert_eq!(ids(&end.end().1), [Value::from(b.id.as_str())]);
+        let (code, said) = all.end();
+        assert_eq!((code, ids(&said)), (Some(0), vec![Value::from(a.id.as_str())]), "the other one is over");
+    }
+}
+
+#[test]
+fn case_760_a_session_that_begins_later_counts() {
+    let user = User::new();
+    let mut waiting = Waiting::start(&user, &["--json"]);
+    waiting.still_waits();
+    let session = user.session(1);
+    let _owner = session.owner(&user);
+    session.prompt();
+    session.asks_permission("r1");
+    let (code, said) = waiting.end();
+    assert_eq!((code, ids(&said)), (Some(0), vec![Value::from(session.id)]));
+}
+
+#[test]
+fn case_761_what_is_not_so_in_time_ends_with_a_code_of_its_own() {
+    let (user, a, b) = both();
+    let _owners = (a.owner(&user), b.owner(&user));
+    for timeout in ["0", "300ms"] {
+        let (code, said) = run(&user, &["--timeout", timeout, "--json", "Session 1"]);
+        assert!(code == Some(6) && said.contains("(project · Session 1 is working)"), "{said}");
+        assert!(!said.contains('{'), "nothing came true: {said}");
+    }
+    for wrong in ["soon", "-1", "", "5 weeks", "99999999999d"] {
+        assert_eq!(run(&user, &[&format!("--timeout={wrong}")]).0, Some(2), "{wrong}");
+    }
+}
+
+#[test]
+fn case_761_nothing_of_that_name_and_no_such_status() {
+    let (user, a, _) = both();
+    let _owner = a.owner(&user);
+    let (code, said) = run(&user, &["nobody"]);
+    assert!(code == Some(3) && said.contains("no session has \"nobody\""), "{said}");
+    let (code, said) = run(&user, &["Session 1", "nobody"]);
+    assert!(code == Some(3), "{said}");
+    let (code, said) = run(&user, &["project"]);
+    assert!(code == Some(2) && said.contains("means 2 sessions"), "{said}");
+    assert_eq!(run(&user, &[""]).0, Some(2), "an unset variable names nothing");
+    for wrong in ["dance", "idle,dance", "", "n\u{1b}[31mobody"] {
+        let (code, said) = run(&user, &["--until", wrong]);
+        assert!(code == Some(2) && said.contains("needs-permission") && !said.contains('\u{1b}'), "{said}");
+    }
+    let empty = User::new();
+    fs::remove_dir_all(empty.home()).unwrap();
+    assert_eq!(run(&empty, &[]).0, Some(3), "there is no home");
+}
+
+#[test]
+fn case_761_a_session_whose_folder_is_removed() {
+    let (user, a, b) = both();
+    let _owners = (a.owner(&user), b.owner(&user));
+    let mut idle = Waiting::start(&user, &["--until", "idle", &a.id]);
+    let mut ended = Waiting::start(&user, &["--until", "ended", "--json", &a.id]);
+    idle.still_waits();
+    ended.still_waits();
+    // At once, and not one file after another.
+    fs::rename(&a.path, user.scratch.path().join("removed")).unwrap();
+    let (code, said) = idle.end();
+    assert!(code == Some(3) && said.contains("is gone"), "{said}");
+    let (code, said) = ended.end();
+    assert_eq!((code, said), (Some(0), format!("{{\"id\":\"{}\",\"removed\":true}}\n", a.id)));
+}
+
+#[test]
+fn case_762_a_session_on_another_machine() {
+    for has_tray in [false, true] {
+        let (near, remote) = (User::new(), User::new());
+        name_hosts(&near, &[("devbox", serves(&remote))]);
+        let there = remote.session(2);
+        let _owner = there.owner(&remote);
+        there.prompt();
+        let _tray = has_tray.then(|| Tray::start(&near));
+        // No session is open here: that is not yet all.
+        let mut all = Waiting::start(&near, &["--all", "--until", "idle"]);
+        let mut named = Waiting::start(&near, &["--host", "devbox", "--json", "Session 2"]);
+        all.still_waits();
+        named.still_waits();
+        there.answer();
+        let (code, said) = named.end();
+        assert_eq!((code, ids(&said)), (Some(0), vec![Value::from(there.id.as_str())]), "{said}");
+        assert_eq!(all.end().0, Some(0));
+        assert_eq!(run(&near, &["--host", "nowhere"]).0, Some(2));
+    }
+}
+
+#[test]
+fn case_762_a_machine_that_is_not_reached_is_named_and_holds_nothing_up() {
+    let near = User::new();
+    name_hosts(&near, &[("devbox", vec!["false".into()])]);
+    let (code, said) = run(&near, &["--all", "--until", "idle"]);
+    assert!(code == Some(0) && said.contains("devbox is not reached"), "{said}");
+    let (code, said) = run(&near, &["--host", "devbox", "nobody"]);
+    assert!(code == Some(1) && said.contains("devbox is not reached"), "it may be there: {said}");
+}
