@@ -10,14 +10,17 @@ mod doctor;
 mod faults;
 mod program {
     mod asking;
+    mod background;
     mod bars;
     mod demo;
+    mod messages;
     mod openmetrics;
     mod reports;
     pub(crate) mod resume;
     mod resume_hosts;
     mod starter;
     mod wait;
+    mod wakes;
 }
 mod support;
 

@@ -31,6 +31,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
+/// Maximum number of sub-agents that are listed.
+const SUB_AGENTS_MAX: usize = 20;
 /// How long a look at a session's folder may take.
 const LOOK_MAX: Duration = Duration::from_secs(1);
 
@@ -53,7 +55,8 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
         Ok(picked) => picked,
         Err(code) => return Ok(code),
     };
-    let mut page = page(&picked, &picked.label, picked.now, &context.config.limits, Refusals::Explained);
+    let shows = Shows { refusals: Refusals::Explained, last_message: context.config.list.last_message };
+    let mut page = page(&picked, &picked.label, picked.now, &context.config.limits, shows);
     if let Some(folder) = gone_folder(&picked)
         && offer(Action::Resume, &picked, picked.row(picked.now, &context.config.limits).0.status).is_ok()
     {
@@ -103,11 +106,19 @@ pub(super) enum Refusals {
     Named,
 }
 
+/// What a page shows besides what it always does.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shows {
+    pub(super) refusals: Refusals,
+    /// How the last message begins.
+    pub(super) last_message: bool,
+}
+
 /// All that is known of a session, as lines of a name, in the first [`NAME_WIDTH`] columns, and a value.
-pub(super) fn page(session: &Session, label: &Label, now: Moment, limits: &Limits, refusals: Refusals) -> Page {
+pub(super) fn page(session: &Session, label: &Label, now: Moment, limits: &Limits, shows: Shows) -> Page {
     let (row, verdict) = session.row(now, limits);
     if let Some(remote) = &session.remote {
-        return remote_page(session, remote, (&row, label), now, refusals);
+        return remote_page(session, remote, (&row, label), now, shows.refusals);
     }
     let mut page = Page::default();
     page.line("session", &*row.id);
@@ -123,11 +134,14 @@ pub(super) fn page(session: &Session, label: &Label, now: Moment, limits: &Limit
     if let Some(bridge) = bridge_words(session) {
         page.line("bridge", bridge);
     }
-    about(&mut page, session, &row);
+    about(&mut page, session, &row, now);
     turn(&mut page, session, now);
     open_questions(&mut page, session, now);
+    if let Some(message) = session.observed.facts.last_message.as_deref().filter(|_| shows.last_message) {
+        page.line("last message", message);
+    }
     limits_that_apply(&mut page, session, limits);
-    actions(&mut page, session, row.status, refusals);
+    actions(&mut page, session, row.status, shows.refusals);
     page
 }
 
@@ -158,6 +172,9 @@ fn remote_page(
     if let Some(branch) = row.branch.as_deref() {
         page.line("branch", branch);
     }
+    for sub_agent in known::sub_agents(&row.background.list, now.wall, SUB_AGENTS_MAX) {
+        page.line("sub-agent", sub_agent);
+    }
     open_questions(&mut page, session, now);
     actions(&mut page, session, row.status, refusals);
     page.line("more", format!("`pilotlight explain {}` on {} says what its limits are", row.id, remote.host.name));
@@ -186,7 +203,7 @@ fn changes(verdict: &Verdict, now: Moment) -> String {
     }
 }
 
-fn about(page: &mut Page, session: &Session, row: &Row) {
+fn about(page: &mut Page, session: &Session, row: &Row, now: Moment) {
     let facts = &session.observed.facts;
     let is_told = session.observed.hook_report.is_some();
     let or_none = |text: Option<&str>| text.map_or("unknown".to_owned(), |text| plain(text, 400).into());
@@ -197,8 +214,8 @@ fn about(page: &mut Page, session: &Session, row: &Row) {
     if !is_told {
         page.lesser(Lesser::Model, "model", or_none(facts.model.as_deref()));
     }
-    if let Some(tokens) = facts.context_tokens {
-        page.lesser(Lesser::Context, "context", format!("{tokens} tokens sent with the last request"));
+    if let Some(context) = known::context(facts) {
+        page.lesser(Lesser::Context, "context", context);
     }
     let skipped = facts.skipped;
     page.lesser(
@@ -209,8 +226,11 @@ fn about(page: &mut Page, session: &Session, row: &Row) {
             false => format!("{} read, {skipped} skipped: no event", counted_events(facts.events)),
         },
     );
-    if let Some(background) = known::background(row.background) {
+    if let Some(background) = known::background(row.background.counts()) {
         page.line("background", background);
+    }
+    for sub_agent in known::sub_agents(&row.background.list, now.wall, SUB_AGENTS_MAX) {
+        page.line("sub-agent", sub_agent);
     }
     if let Some(denials) = known::denials(session) {
         page.line("denials", denials);
@@ -245,10 +265,16 @@ fn turn(page: &mut Page, session: &Session, now: Moment) {
         page.line("open tool", format!("{} for {}{command}", tool.name, ago(now, tool.at.wall)));
     }
     for request in &session.observed.facts.requests {
-        let by = request.sub_agent.as_deref().map(|id| format!(", by sub-agent {id}")).unwrap_or_default();
+        let by = request.sub_agent.as_deref().map(|id| format!(", by its sub-agent {}", asking_name(session, id)));
+        let by = by.unwrap_or_default();
         let (kind, since) = (&request.kind, ago(now, request.at.wall));
         page.line("asks permission", format!("{kind} for {since}{by}, request {}", request.request));
     }
+}
+
+/// The name of a sub-agent that asks.
+fn asking_name<'a>(session: &'a Session, id: &'a str) -> &'a str {
+    session.observed.facts.sub_agent_name(id).unwrap_or(id)
 }
 
 /// The questions that are known to be open, each with the id that `answer --request` takes.

@@ -1,8 +1,17 @@
 //! Prints JSON that is safe on a terminal: characters that act on it, or change the text invisibly, are escaped.
 
+use pilotlight_core::fleet::Row;
 use pilotlight_core::text::escaped_json;
 use serde::Serialize;
 use std::io::{self, Write};
+
+/// A row with how the last message of its session begins.
+#[derive(Serialize)]
+pub(super) struct RowWithMessage<'a> {
+    #[serde(flatten)]
+    pub(super) row: &'a Row,
+    pub(super) last_message: Option<&'a str>,
+}
 
 /// Writes a value on one line, without a line break.
 pub(super) fn write(out: &mut impl Write, value: &impl Serialize) -> io::Result<()> {

@@ -254,7 +254,7 @@ impl LiveTable {
         let mut drawn = match (&mut self.screen, session.zip(selected)) {
             (Screen::Help(from), _) => screens::help(from, style),
             (Screen::Details { all, from }, Some((shown, row))) => {
-                screens::details((shown.session, row), now, &self.limits, (*all, from), style)
+                screens::details((shown.session, row), now, &self.limits, (*all, self.list.last_message, from), style)
             }
             _ => {
                 self.screen = Screen::Table;

@@ -5,6 +5,7 @@ use super::bars::{Bar, Format};
 use super::charset::words;
 use super::context::Context;
 use super::hosts::{Known, Which};
+use super::json::RowWithMessage;
 use super::observe::{Effort, Picture, observe};
 use super::report::{FAILED, NO_HOME, say};
 use super::table::{Style, lines};
@@ -12,6 +13,7 @@ use super::{hosts, json, openmetrics};
 use pilotlight_core::fleet::{Row, Session, ShortIds, Summary, distinguish, limit_ended, sort};
 use pilotlight_core::time::{Moment, Time};
 use pilotlight_engine::past::Depth;
+use std::collections::HashMap;
 use std::io::{self, Write};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -22,6 +24,9 @@ pub(super) struct Arguments {
     /// Print JSON: an array with one object per session
     #[arg(long)]
     json: bool,
+    /// With `--json`: say how the last message of each session of this machine begins, as `last_message`
+    #[arg(long, requires = "json")]
+    messages: bool,
     /// Print the text for another bar, once; `watch --format` keeps it up to date
     #[arg(long, value_enum, conflicts_with_all = ["json", "all"])]
     format: Option<Format>,
@@ -82,10 +87,11 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
     }
     let problem = |session: &Session| Some((session.id.clone(), session.observed.problem.clone()?));
     let problems: Vec<_> = sessions.iter().filter_map(problem).collect();
+    let messages = arguments.messages.then(|| messages(&sessions, context));
     let rows = rows(sessions, context, now, arguments.all);
     let mut out = io::BufWriter::new(io::stdout().lock());
     if arguments.json {
-        write_json(&mut out, &rows)?;
+        write_json(&mut out, &rows, messages.as_ref())?;
     } else {
         let summary = Summary::of(rows.iter()).and_unreached(unreached(), &rows);
         write_table(&mut out, &rows, &summary, &ids, now, Style::of_stdout(context.color))?;
@@ -129,11 +135,25 @@ fn rows(sessions: Vec<Session>, context: &Context, now: Moment, all: bool) -> Ve
     rows
 }
 
+/// How the last messages of sessions of this machine begin, by their ids.
+type Messages = HashMap<Box<str>, Box<str>>;
+
+fn messages(sessions: &[Session], context: &Context) -> Messages {
+    let told = sessions.iter().filter(|session| context.config.list.last_message && session.remote.is_none());
+    told.filter_map(|session| Some((session.id.clone(), session.observed.facts.last_message.clone()?))).collect()
+}
+
 /// One row per line: valid JSON for parsers, and easy to grep.
-fn write_json(out: &mut impl Write, rows: &[Row]) -> io::Result<()> {
+fn write_json(out: &mut impl Write, rows: &[Row], messages: Option<&Messages>) -> io::Result<()> {
     for (index, row) in rows.iter().enumerate() {
         write!(out, "{}", if index == 0 { "[\n" } else { ",\n" })?;
-        json::write(out, row)?;
+        match messages {
+            Some(messages) => {
+                let last_message = messages.get(&row.id).filter(|_| row.host.is_none()).map(|message| &**message);
+                json::write(out, &RowWithMessage { row, last_message })?;
+            }
+            None => json::write(out, row)?,
+        }
     }
     writeln!(out, "{}", if rows.is_empty() { "[]" } else { "\n]" })
 }

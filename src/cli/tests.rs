@@ -1,6 +1,6 @@
 //! A made-up agent (`pilotlight_agents::sundial`) shows everywhere, and nothing knows of it.
 
-use super::explain::{Refusals, page};
+use super::explain::{Refusals, Shows, page};
 use super::observe::{Effort, Observer, Picture};
 use super::table::{Style, lines};
 use crate::tray::details;
@@ -107,7 +107,14 @@ fn a_made_up_agent_shows_in_status_and_explain() {
     assert!(table.contains("Set the sundial") && table.contains("running shadow"), "{table}");
     assert_eq!(rows.iter().map(|row| row.status).collect::<Vec<_>>(), [Status::Working, Status::Ended], "{table}");
     let noon = taken.sessions.iter().find(|session| *session.id == *"noon").unwrap();
-    let page = page(noon, &rows[0].label, taken.now, &Limits::default(), Refusals::Explained).to_string();
+    let page = page(
+        noon,
+        &rows[0].label,
+        taken.now,
+        &Limits::default(),
+        Shows { refusals: Refusals::Explained, last_message: true },
+    )
+    .to_string();
     for told in ["/srv/garden", &format!("process {}, alive", home.process.id()), "a sundial only shows the time"] {
         assert!(page.contains(told), "{told}: {page}");
     }
@@ -130,7 +137,14 @@ fn case_283_the_agent_is_shown_where_sessions_of_several_are() {
         let style = Style { width: Some(100), height: None, colour: false, unicode: true };
         let table = lines(&rows, &ShortIds::new(ids.iter().map(|id| &**id)), taken.now.wall, style);
         let pages = taken.sessions.iter().zip(&rows).map(|(session, row)| {
-            page(session, &row.label, taken.now, &Limits::default(), Refusals::Named).to_string()
+            page(
+                session,
+                &row.label,
+                taken.now,
+                &Limits::default(),
+                Shows { refusals: Refusals::Named, last_message: true },
+            )
+            .to_string()
         });
         (table, pages.collect::<String>())
     };
@@ -180,7 +194,7 @@ impl View for Watching {
         if let Some(view) = self.menu.update(sources, now) {
             self.shown = format!("{:?}", view.items);
         }
-        let alertable = alertable(key, &entry.row, &entry.session, None);
+        let alertable = alertable(key, &entry.row, &entry.session, None, true);
         let clock = Now { at: now, minute: 0, started: Time(0), woke: None };
         for change in self.alerts.update([alertable], &clock) {
             if let Change::Raise(popup) = change {

@@ -3,10 +3,10 @@
 use super::agents::Agents;
 use super::bars::{Bar, Format};
 use super::context::{Context, watch_until_stopped};
-use super::json;
+use super::json::{self, RowWithMessage};
 use super::report::{USAGE, say};
 use super::writer::Writer;
-use pilotlight_core::fleet::Session;
+use pilotlight_core::fleet::{Row, Session};
 use pilotlight_core::limits::Limits;
 use pilotlight_core::session::Key;
 use pilotlight_core::time::{Moment, Time};
@@ -23,6 +23,9 @@ pub(super) struct Arguments {
     /// Print JSON: one object for each session, then one for each change of a status, reason, owner or action
     #[arg(long, conflicts_with = "format")]
     json: bool,
+    /// With `--json`: say how the last message of each session of this machine begins, as `last_message`
+    #[arg(long, requires = "json")]
+    messages: bool,
     /// Print the text for another bar, again whenever it changes
     #[arg(long, value_enum)]
     format: Option<Format>,
@@ -52,8 +55,14 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
         bar.writer.end()?;
         return Ok(ExitCode::SUCCESS);
     }
-    let mut lines =
-        JsonView { limits: context.config.limits, troubles: Vec::new(), twins: Vec::new(), out: Vec::new(), writer };
+    let mut lines = JsonView {
+        limits: context.config.limits,
+        messages: arguments.messages.then_some(context.config.list.last_message),
+        troubles: Vec::new(),
+        twins: Vec::new(),
+        out: Vec::new(),
+        writer,
+    };
     watch_until_stopped(engine, &mut lines)?;
     lines.writer.end()?;
     Ok(ExitCode::SUCCESS)
@@ -65,6 +74,8 @@ const FLUSH_AT: usize = 1 << 16;
 /// Writes rows as lines of JSON.
 struct JsonView {
     limits: Limits,
+    /// Whether it is said how last messages begin, if that is asked for.
+    messages: Option<bool>,
     /// The machines that are known not to be reached.
     troubles: Vec<Trouble>,
     /// The machines that are known to be listed twice.
@@ -88,6 +99,16 @@ impl JsonView {
         // Writing to a Vec, of values without maps, cannot fail.
         let _ = json::write(&mut self.out, value);
         self.out.push(b'\n');
+    }
+
+    fn row(&mut self, row: &Row, session: &Session) {
+        match self.messages {
+            Some(may_tell) => {
+                let last_message = session.observed.facts.last_message.as_deref().filter(|_| may_tell);
+                self.line(&RowWithMessage { row, last_message });
+            }
+            None => self.line(row),
+        }
     }
 
     /// Says which machines are not reached any more, on standard error.
@@ -115,12 +136,12 @@ impl View for JsonView {
             // Another home may have a session of the same id.
             let is_other = |key: &Key| (&key.id, &key.host) == (id, host) && !changed.contains(key);
             for shown in fleet.shown().filter(|shown| is_other(shown.key)) {
-                self.line(shown.row);
+                self.row(shown.row, shown.session);
             }
         }
         for key in changed {
             if let Some(shown) = fleet.shown_as(key) {
-                self.line(shown.row);
+                self.row(shown.row, shown.session);
             }
         }
         self.say_troubles(fleet.troubles(), now.wall);
@@ -133,6 +154,7 @@ impl View for JsonView {
 
     fn configure(&mut self, settings: &Settings<'_>) {
         self.limits = settings.config.limits;
+        self.messages = self.messages.map(|_| settings.config.list.last_message);
         if !settings.at_start {
             settings.lines().iter().for_each(|line| say(line));
         }
@@ -144,7 +166,7 @@ impl View for JsonView {
 
     fn show_history(&mut self, sessions: &mut dyn Iterator<Item = Session>, now: Moment) -> ControlFlow<()> {
         for session in sessions {
-            self.line(&session.row(now, &self.limits).0);
+            self.row(&session.row(now, &self.limits).0, &session);
             if self.out.len() >= FLUSH_AT {
                 self.flush()?;
             }

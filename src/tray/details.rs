@@ -3,15 +3,19 @@
 use super::notifications::NotificationState;
 use super::view::{COLUMNS, Text};
 use pilotlight_core::action::{ServerState, bridge_words};
-use pilotlight_core::fleet::{Row, Session};
+use pilotlight_core::fleet::{Row, Session, SubAgentView};
 use pilotlight_core::limits::Limits;
 use pilotlight_core::remote::Remote;
 use pilotlight_core::session::NoFileEvents;
 use pilotlight_core::short_reason::ShortReason;
-use pilotlight_core::text::{counted, lines, plain};
+use pilotlight_core::text::{counted, fit, isolated, lines, plain};
+use pilotlight_core::verdict::Status;
 use pilotlight_core::words::known;
 pub use pilotlight_engine::Shown as Source;
 use pilotlight_system::clock::short;
+
+/// Maximum number of sub-agents that are listed.
+const SUB_AGENTS_MAX: usize = 4;
 
 /// What the details depend on besides the session.
 #[derive(Clone, Copy, Debug)]
@@ -20,6 +24,8 @@ pub(crate) struct DetailsContext<'a> {
     pub limits: &'a Limits,
     /// The user's home, which is shown as `~`.
     pub user_home: Option<&'a str>,
+    /// Whether it is shown how the last message begins.
+    pub last_message: bool,
     /// What is muted.
     pub notifications: &'a NotificationState,
 }
@@ -35,6 +41,14 @@ pub(crate) fn reason(row: &Row, named: bool, max: usize) -> Vec<Text> {
         }
         _ => lines(&named(&plain(&row.because.to_string(), 300)), COLUMNS, max).into_iter().map(Text::from).collect(),
     }
+}
+
+/// How the last message of a session begins that rests, or asks by that message alone.
+pub(crate) fn last_message(source: &Source<'_>, context: &DetailsContext<'_>) -> Option<Text> {
+    let facts = &source.session.observed.facts;
+    let rests = facts.turn.is_none() && matches!(source.row.status, Status::Idle | Status::NeedsInput);
+    let message = facts.last_message.as_deref().filter(|_| context.last_message && rests)?;
+    Some(Text::from(isolated(&format!("“{}”", fit(message, COLUMNS - 2))).into_owned()))
 }
 
 /// The reason for the status, what would change it, and further details.
@@ -77,8 +91,14 @@ pub(crate) fn why(source: &Source<'_>, context: &DetailsContext<'_>) -> Vec<Text
         say(format!("Files: {}", without_file_events(no_file_events, session.may_be_open())));
     }
     say(format!("Model: {}", session.observed.facts.model.as_deref().unwrap_or("not known")));
-    if let Some(background) = known::background(row.background) {
+    if let Some(context) = known::context(&session.observed.facts) {
+        say(format!("Context: {context}"));
+    }
+    if let Some(background) = known::background(row.background.counts()) {
         say(format!("Background: {background}"));
+    }
+    for sub_agent in sub_agents(row) {
+        say(sub_agent);
     }
     if context.notifications.quiet.is_muted(&row.id, row.cwd.as_deref()) {
         say("Muted: no popups".into());
@@ -98,9 +118,26 @@ fn why_there(row: &Row, remote: &Remote) -> Vec<Text> {
         Some(format!("Folder: {}{branch}", folder(row, None))),
         Some(format!("Agent: {}", row.agent)).filter(|_| row.label.agent.is_some()),
         owner,
-        known::background(row.background).map(|background| format!("Background: {background}")),
+        known::background(row.background.counts()).map(|background| format!("Background: {background}")),
     ];
-    told.into_iter().flatten().flat_map(|text| lines(&plain(&text, 200), COLUMNS, 2)).map(Text::from).collect()
+    told.into_iter()
+        .flatten()
+        .chain(sub_agents(row))
+        .flat_map(|text| lines(&plain(&text, 200), COLUMNS, 2))
+        .map(Text::from)
+        .collect()
+}
+
+/// The sub-agents behind a session, each on a line. Times do not age while the menu is open.
+fn sub_agents(row: &Row) -> Vec<String> {
+    let list = &row.background.list;
+    let words = |it: &SubAgentView| {
+        let does = it.does.as_deref().map(|does| format!(": {does}")).unwrap_or_default();
+        format!("Sub-agent, since {}, last sign {}: {}{does}", short(it.since), short(it.last), it.name)
+    };
+    let more = list.len().checked_sub(SUB_AGENTS_MAX).filter(|more| *more > 0);
+    let more = more.map(|more| counted(more, "more sub-agent"));
+    list.iter().take(SUB_AGENTS_MAX).map(words).chain(more).collect()
 }
 
 fn folder(row: &Row, home: Option<&str>) -> String {

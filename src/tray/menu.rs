@@ -267,7 +267,12 @@ impl Menu {
 
     fn details_context(&self) -> DetailsContext<'_> {
         let (limits, notifications) = (&self.limits, &self.notifications);
-        DetailsContext { limits, user_home: self.user_home.as_deref(), notifications }
+        DetailsContext {
+            limits,
+            user_home: self.user_home.as_deref(),
+            last_message: self.list.last_message,
+            notifications,
+        }
     }
 
     fn view(&self, sources: &[Source<'_>], now: Moment, clock: Clock) -> MenuView {

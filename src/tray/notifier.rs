@@ -93,6 +93,8 @@ pub(crate) struct Notifier {
     /// The total time that the machine had slept at the last update.
     asleep: Option<Span>,
     woke: Option<Time>,
+    /// Whether popups tell how a session's last message begins.
+    shows_messages: bool,
 }
 
 impl Notifier {
@@ -136,11 +138,13 @@ impl Notifier {
             started: None,
             asleep: None,
             woke: None,
+            shows_messages: true,
         }
     }
 
     /// Applies new settings, from the next update on.
     pub(crate) fn configure(&mut self, config: &Config, homes: &[PathBuf]) {
+        self.shows_messages = config.list.last_message;
         let (terminal, on_change, config) = (&config.actions.terminal, &config.on_change, &config.notifications);
         self.on_change.configure(on_change, &config.rules);
         self.alerts.settings = rules_of(config);
@@ -197,7 +201,10 @@ impl Notifier {
         self.notifications.is_quiet_hour = self.alerts.is_quiet_hour(now.minute);
         let sessions: Vec<_> = fleet
             .shown()
-            .map(|shown| alertable(shown.key, shown.row, shown.session, self.turns.get(shown.key).copied()))
+            .map(|shown| {
+                let turn = self.turns.get(shown.key).copied();
+                alertable(shown.key, shown.row, shown.session, turn, self.shows_messages)
+            })
             .collect();
         for change in self.alerts.update(sessions.iter().copied(), &now) {
             self.popups.apply(change);
@@ -363,6 +370,7 @@ pub(crate) fn alertable<'a>(
     row: &'a Row,
     session: &'a Session,
     turn: Option<ObservedTurn>,
+    shows_message: bool,
 ) -> Alertable<'a> {
     // An order under way will be over when the user clicks; if not, the click is refused with a reason.
     let may = |action| session.control.under_way.is_some() || offer(action, session, row.status).is_ok();
@@ -394,6 +402,7 @@ pub(crate) fn alertable<'a>(
         request,
         question: question.map(|form| OpenQuestion { mark: form.mark(), form }),
         completed,
+        last_message: session.observed.facts.last_message.as_deref().filter(|_| shows_message),
         cli_notifies: turn.is_some_and(|turn| turn.cli_notifies),
         has_terminal: process_in_terminal(session, row.status).is_some(),
     }
@@ -441,7 +450,7 @@ mod tests {
         for (bridge, is_offered) in [(Bridge::Watches, false), (Bridge::Joined, true)] {
             session.control.bridge = Some(bridge);
             let key = Key::new(HomeId::default(), "a");
-            assert_eq!(alertable(&key, &row, &session, None).question.is_some(), is_offered, "{bridge:?}");
+            assert_eq!(alertable(&key, &row, &session, None, true).question.is_some(), is_offered, "{bridge:?}");
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::story::Story;
 use pilotlight_agents::copilot::log_format::{end_of, is_fresh_prompt, parse, parse_ends};
-use pilotlight_core::event::{Body, Event};
+use pilotlight_core::event::{Body, Event, ScheduleChange};
 use pilotlight_core::verdict::Status::{Idle, NeedsPermission, Quiet, Working};
 use serde_json::json;
 
@@ -332,4 +332,68 @@ fn case_84_an_event_quoted_in_an_event_is_text() {
     let event = parse(inner.as_bytes()).unwrap();
     assert!(matches!(event, Event { body: Body::Shutdown, sub_agent: None, .. }));
     Story::prompted().by("session.shutdown\"},").sign(5).is(5, Working);
+}
+
+/// A change of a schedule in words.
+fn told(change: Option<&ScheduleChange<'_>>) -> String {
+    match change {
+        None => "none".into(),
+        Some(ScheduleChange::Armed { id, at, after, repeats, persists }) => {
+            let (id, at) = (id.read(40), at.map(|at| at.0));
+            format!("{id} at {at:?} after {:?}, {repeats} {persists}", after.map(|after| after.0))
+        }
+        Some(ScheduleChange::Fired { id, every }) => format!("{} fired, {:?}", id.read(40), every.map(|every| every.0)),
+        Some(ScheduleChange::Cancelled { id }) => format!("{} cancelled", id.read(40)),
+    }
+}
+
+/// As the CLI's schema has them.
+#[test]
+fn case_765_a_schedule_is_read_with_its_firing_and_its_end() {
+    let schedule = |kind: &str, data: serde_json::Value| {
+        let line = line(kind, &data.to_string());
+        assert!(kind != "user.message" || !is_fresh_prompt(line.as_bytes()), "reading goes on to what made it");
+        told(parse(line.as_bytes()).unwrap().besides.schedule.as_ref())
+    };
+    let at = 1_795_956_360_000_i64;
+    assert_eq!(
+        schedule("session.schedule_created", json!({"id": 3, "prompt": "x", "intervalMs": 300_000, "recurring": true})),
+        "3 at None after Some(300000), true true"
+    );
+    assert_eq!(
+        schedule("session.schedule_created", json!({"at": at, "id": 4, "prompt": "\"id\":5", "recurring": false})),
+        "4 at Some(1795956360000) after None, false true"
+    );
+    assert_eq!(
+        schedule("session.schedule_rearmed", json!({"id": 3, "nextRunAt": at})),
+        "3 at Some(1795956360000) after None, true true"
+    );
+    assert_eq!(schedule("session.schedule_cancelled", json!({"id": 3})), "3 cancelled");
+    assert_eq!(schedule("user.message", json!({"content": "x", "source": "schedule-3"})), "3 fired, None");
+    assert_eq!(schedule("session.schedule_created", json!({"prompt": "x"})), "none");
+    for (hostile, read) in [
+        (json!({"id": {"a": [1]}, "at": "soon", "intervalMs": -5}), "at None after None"),
+        (json!({"id": 3, "at": 1e300, "intervalMs": 1.5}), "at None after Some(1)"),
+    ] {
+        let read_so = schedule("session.schedule_created", hostile);
+        assert!(read_so.contains(read), "{read_so}");
+    }
+}
+
+#[test]
+fn case_770_a_message_is_read_also_from_a_line_that_is_too_long_to_hold() {
+    let said = |data: &str| {
+        let line = line("assistant.message", data);
+        parse(line.as_bytes()).unwrap().besides.message.map(|text| text.read(600).into_owned())
+    };
+    assert_eq!(said(r#"{"content":"It is\n\"done\".","toolRequests":[]}"#).as_deref(), Some("It is\n\"done\"."));
+    assert_eq!(said(r#"{"content":"","toolRequests":[{"toolCallId":"t"}]}"#).as_deref(), Some(""));
+    assert_eq!(said(r#"{"content":[7]}"#), None);
+    let long =
+        line("assistant.message", &format!(r#"{{"messageId":"m","content":"It \"says\" {}"}}"#, "x".repeat(1 << 20)));
+    let (head, tail) = (&long.as_bytes()[..4096], &long.as_bytes()[long.len() - 4096..]);
+    let message = parse_ends(head, tail).unwrap().besides.message.unwrap().read(20).into_owned();
+    assert_eq!(message, "It \"says\" xxxxxxxxxx");
+    let other = long.replace("assistant.message", "user.message");
+    assert_eq!(parse_ends(&other.as_bytes()[..4096], tail).unwrap().besides.message, None);
 }

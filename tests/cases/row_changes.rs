@@ -2,7 +2,10 @@
 
 use super::story::{PID, START, Story};
 use pilotlight_core::action::Action;
-use pilotlight_core::fleet::{Background, Kind, Label, OwnerView, RequestView, Row, Session, TurnView};
+use pilotlight_core::facts::ContextUse;
+use pilotlight_core::fleet::{
+    BackgroundView, Kind, Label, OwnerView, RequestView, Row, Session, SubAgentView, TurnView,
+};
 use pilotlight_core::owner::Owner;
 use pilotlight_core::question::Question;
 use pilotlight_core::session::Observed;
@@ -29,7 +32,7 @@ fn story_request() -> RequestView {
 #[test]
 fn every_shown_field_makes_a_difference() {
     type Change = (&'static str, fn(&mut Row));
-    let changes: [Change; 17] = [
+    let changes: [Change; 19] = [
         ("id", |row| row.id = "b".into()),
         ("name", |row| row.name.push('!')),
         ("cwd", |row| row.cwd = None),
@@ -40,12 +43,14 @@ fn every_shown_field_makes_a_difference() {
         ("because", |row| row.because.notes.push(Note::Approved)),
         ("unseen", |row| row.unseen = true),
         ("owner", |row| row.owner = None),
-        ("background", |row| row.background = Background { agents: 1, shells: 0 }),
+        ("background", |row| row.background.agents = 1),
         ("actions", |row| row.actions.push(Action::Approve)),
         ("label", |row| row.label = Label { who: "shed".into(), agent: None, title: None }),
         ("turn", |row| row.turn = None),
         ("request", |row| row.request = Some(story_request())),
         ("question", |row| row.question = Some(Question { id: None, text: "Why?".into(), choices: Vec::new() })),
+        ("wakes_at", |row| row.wakes_at = Some(START)),
+        ("limit_until", |row| row.limit_until = Some(START)),
         ("short_reason", |row| row.short_reason = ShortReason::Words("reconnect under way".into())),
     ];
     let before = row();
@@ -77,6 +82,20 @@ fn progress_in_a_turn_makes_no_difference() {
     assert!(!after.differs_from(&before));
     after.turn = Some(TurnView { older: true, ..turn });
     assert!(after.differs_from(&before), "its start is unknown now");
+}
+
+/// Sub-agents that begin and end do make one.
+#[test]
+fn case_767_what_sub_agents_do_and_what_of_a_context_is_used_makes_no_difference() {
+    let sub_agent =
+        |does: Option<&str>, last| SubAgentView { name: "a".into(), does: does.map(Into::into), since: START, last };
+    let with = |list: Vec<SubAgentView>| Row { background: BackgroundView { list, ..row().background }, ..row() };
+    let before = with(vec![sub_agent(None, START)]);
+    let after = with(vec![sub_agent(Some("bash"), START + Span::seconds(9))]);
+    assert!(!after.differs_from(&before));
+    assert!(with(Vec::new()).differs_from(&before));
+    let context = |used| Row { context: Some(ContextUse { used, window: Some(10) }), ..row() };
+    assert!(!context(2).differs_from(&context(1)) && !context(1).differs_from(&row()));
 }
 
 /// A log that cannot be read says nothing about a turn; only the end of the owner is certain.

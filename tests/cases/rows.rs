@@ -69,10 +69,13 @@ fn a_row_has_the_promised_fields_and_no_others() {
         "agent",
         "host",
         "reached",
+        "wakes_at",
+        "limit_until",
+        "context",
     ];
     assert_eq!(keys(&json), sorted(promised));
     assert_eq!(keys(&json["owner"]), ["attachable", "bridge", "pid", "state"]);
-    assert_eq!(keys(&json["background"]), ["agents", "shells"]);
+    assert_eq!(keys(&json["background"]), ["agents", "list", "shells"]);
     assert_eq!(keys(&json["turn"]), ["since", "tools"]);
 }
 
@@ -103,7 +106,7 @@ fn the_values_of_a_row_have_the_promised_forms() {
         "because": null,
         "unseen": false,
         "owner": { "pid": PID, "state": "alive", "attachable": null, "bridge": null },
-        "background": { "agents": 0, "shells": 0 },
+        "background": { "agents": 0, "shells": 0, "list": [] },
         "actions": null,
         "label": "project · Paint the fence",
         "turn": { "since": "2026-11-20T18:00:00.000Z", "tools": 1 },
@@ -112,6 +115,9 @@ fn the_values_of_a_row_have_the_promised_forms() {
         "agent": "agent",
         "host": null,
         "reached": true,
+        "wakes_at": null,
+        "limit_until": null,
+        "context": null,
     });
     assert_eq!(json, expected);
 }
@@ -194,10 +200,10 @@ fn every_kind_status_and_owner_state_has_its_promised_name() {
 #[test]
 fn background_work_is_counted() {
     let story = Story::prompted().tool(1, "t1", "task").sub_agent_started(1, "a1", "t1", "background").done(1, "t1");
-    assert_eq!(json!(row(&story, 2.0).background), json!({ "agents": 1, "shells": 0 }));
+    assert_eq!(json!(row(&story, 2.0).background.counts()), json!({ "agents": 1, "shells": 0 }));
     let foreground = Story::prompted().tool(1, "t1", "task").sub_agent_started(1, "a1", "t1", "sync");
-    assert_eq!(json!(row(&foreground, 2.0).background), json!({ "agents": 0, "shells": 0 }));
-    assert_eq!(json!(row(&foreground.abort(3), 4.0).background), json!({ "agents": 0, "shells": 0 }));
+    assert_eq!(json!(row(&foreground, 2.0).background.counts()), json!({ "agents": 0, "shells": 0 }));
+    assert_eq!(json!(row(&foreground.abort(3), 4.0).background.counts()), json!({ "agents": 0, "shells": 0 }));
 }
 
 /// docs/cli.md, `watch`: it prints nothing for progress alone.

@@ -104,7 +104,7 @@ fn the_submenu_has_the_details_and_the_actions() {
     let pid = user.row(&session).unwrap()["owner"]["pid"].clone();
     let words = |entries: &[Entry]| entries.iter().map(Entry::shown).collect::<Vec<_>>();
     // There is no desktop here to show a terminal on.
-    let expected = ["done, your turn", "", "End this session…", "Why", "More"];
+    let expected = ["done, your turn", "“Done.”", "", "End this session…", "Why", "More"];
     assert_eq!(words(&row.entries), expected);
     let why = row.get("Why");
     assert_eq!(why.entries[0].shown(), "idle: done, your turn");

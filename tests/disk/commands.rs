@@ -148,13 +148,16 @@ fn a_row_has_the_promised_fields() {
         "request",
         "question",
         "reached",
+        "wakes_at",
+        "limit_until",
+        "context",
     ];
     promised.sort_unstable();
     keys.sort_unstable();
     assert_eq!(keys, promised);
     assert_eq!((&row["kind"], &row["branch"]), (&json!("terminal"), &Value::Null));
     assert_eq!(row["owner"]["pid"], owner.pid());
-    assert_eq!(row["background"], json!({"agents": 0, "shells": 0}));
+    assert_eq!(row["background"], json!({"agents": 0, "shells": 0, "list": []}));
     let since: jiff::Timestamp = row["since"].as_str().unwrap().parse().unwrap();
     assert!(row["since"].as_str().unwrap().ends_with('Z') && since <= jiff::Timestamp::now());
 }

@@ -8,7 +8,8 @@ use crate::support::desktop::tray::User;
 use crate::support::wait_until;
 use pilotlight_core::action::Action;
 use pilotlight_core::agent::Agent;
-use pilotlight_core::fleet::{Background, Kind, Label, OwnerView, RequestView, Row, TurnView};
+use pilotlight_core::facts::ContextUse;
+use pilotlight_core::fleet::{BackgroundView, Kind, Label, OwnerView, RequestView, Row, SubAgentView, TurnView};
 use pilotlight_core::question::Question;
 use pilotlight_core::short_reason::ShortReason;
 use pilotlight_core::time::Time;
@@ -33,7 +34,10 @@ fn row() -> Row {
         because: "x".into(),
         unseen: false,
         owner: Some(OwnerView { pid: 1, state: "alive", attachable: Some(true), bridge: Some("joined") }),
-        background: Background::default(),
+        background: BackgroundView {
+            list: vec![SubAgentView { name: "x".into(), does: Some("x".into()), since: Time(0), last: Time(0) }],
+            ..BackgroundView::default()
+        },
         actions: vec![Action::Stop],
         label: Label { who: "x".into(), agent: None, title: None },
         turn: Some(TurnView { since: Time(0), tools: 1, older: false }),
@@ -50,6 +54,9 @@ fn row() -> Row {
         agent: Agent::default(),
         host: Some("x".into()),
         reached: true,
+        wakes_at: Some(Time(0)),
+        limit_until: Some(Time(0)),
+        context: Some(ContextUse { used: 1, window: Some(2) }),
     }
 }
 
@@ -99,7 +106,37 @@ fn schema() -> Value {
                 "the process that runs it, or ran it last; null: unknown",
             )
         }
-        "background" => described(object(&row["background"], &|_| count.clone()), "its work in the background"),
+        "background" => {
+            let line = |name: &str| match name {
+                "name" => described(text.clone(), "what it is for, or its kind, or its id"),
+                "does" => described(optional_text.clone(), "the tool that it has open, and what that works on"),
+                "since" => described(time.clone(), "when it began, as far as that was read"),
+                "last" => described(time.clone(), "its last sign of life, as of this line"),
+                other => panic!("{other} of a sub-agent is new: describe it here and in docs/json.md"),
+            };
+            let line = object(&row["background"]["list"][0], &line);
+            let list = described(
+                json!({"type": "array", "items": line}),
+                "the sub-agents at work, at most 50, also those that the turn waits for",
+            );
+            let part = |name: &str| if name == "list" { list.clone() } else { count.clone() };
+            described(object(&row["background"], &part), "its work in the background")
+        }
+        "context" => {
+            let part = |name: &str| match name {
+                "used" => described(count.clone(), "what its last request to the model used"),
+                "window" => described(
+                    json!({"type": ["integer", "null"], "minimum": 0}),
+                    "the most that it can use; null: its log does not tell",
+                ),
+                other => panic!("{other} of a context is new: describe it here and in docs/json.md"),
+            };
+            let context = object(&row["context"], &part);
+            described(
+                json!({"anyOf": [context, {"type": "null"}]}),
+                "how much of its context it uses, in tokens, as of this line; null: not known",
+            )
+        }
         "actions" => {
             let action = one_of(actions.clone());
             described(json!({"type": "array", "items": action}), "the actions that would not be refused now")
@@ -146,6 +183,15 @@ fn schema() -> Value {
                 "its oldest permission request, if it is `needs-permission` and its log has the request; else null",
             )
         }
+        "wakes_at" => described(
+            json!({"type": ["string", "null"], "format": "date-time"}),
+            "when it prompts itself by a schedule, if it is idle until then; null: it does not, or that is not known",
+        ),
+        "limit_until" => described(
+            json!({"type": ["string", "null"], "format": "date-time"}),
+            "when the limit of usage is over by which its last turn failed, also once it is; null: it did not, or its log \
+             does not tell",
+        ),
         "reached" => described(
             json!({"type": "boolean"}),
             "whether its machine is reached; if not, all else is as that machine told it last",

@@ -5,6 +5,7 @@ use crate::tail::{LogError, LogFormat, ReadContext, ReadOutcome, Tail};
 use pilotlight_core::owner::Owner;
 use pilotlight_core::session::Observed;
 use pilotlight_core::time::{Moment, Span, Time};
+use pilotlight_system::clock;
 use pilotlight_system::process::SLACK;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -50,6 +51,9 @@ impl Reading<'_> {
         buffer: &mut Vec<u8>,
     ) -> Result<ReadOutcome, LogError> {
         let result = tail.read(log_format, path, &mut observed.facts, self.context, buffer);
+        let facts = &observed.facts;
+        let told = facts.wakes_at(None).or(facts.limit_until).unwrap_or(self.context.now.wall);
+        observed.clock_offset = clock::offset(told);
         observed.is_loading = matches!(result, Ok(ReadOutcome::More)) && observed.facts.events == 0;
         observed.problem = match &result {
             Ok(_) if observed.is_loading => Some("its log is long, and still being read".into()),

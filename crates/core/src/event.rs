@@ -6,7 +6,7 @@ mod body;
 pub use body::{Body, SessionInfo, ToolResult};
 
 use super::scan::Text;
-use super::time::Time;
+use super::time::{Span, Time};
 
 /// One event of a session's log.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,11 +26,90 @@ pub struct Event<'a> {
     pub sub_agent: Option<Text<'a>>,
     /// What happened.
     pub body: Body<'a>,
+    /// What the line says besides.
+    pub besides: Besides<'a>,
+}
+
+/// What a line says besides what happened: no rule of the turn needs it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Besides<'a> {
+    /// What became of a schedule of the session.
+    pub schedule: Option<ScheduleChange<'a>>,
+    /// What it counts in tokens.
+    pub tokens: Option<Tokens>,
+    /// Until when a limit of usage refuses requests, if it tells of limits.
+    pub limit: Option<Limit>,
+    /// What the agent says in it.
+    pub message: Option<Text<'a>>,
+    /// The sub-agent that it starts.
+    pub sub_agent: Option<SubAgentInfo<'a>>,
+}
+
+/// What a line counts in tokens.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tokens {
+    /// What its last request to the model used of the context.
+    pub context: Option<i64>,
+    /// The size of the context, if the log tells it.
+    pub window: Option<i64>,
+    /// All of the session.
+    pub total: Option<i64>,
+}
+
+/// What a line says of the limits of usage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// None is reached.
+    Free,
+    /// One is, until then.
+    Until(Time),
+}
+
+/// What a line says of a sub-agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SubAgentInfo<'a> {
+    /// Its name, or its kind.
+    pub name: Text<'a>,
+}
+
+impl Besides<'_> {
+    /// Nothing.
+    pub const NONE: Self = Self { schedule: None, tokens: None, limit: None, message: None, sub_agent: None };
+}
+
+/// What became of a schedule, by which a session prompts itself later.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ScheduleChange<'a> {
+    /// It is armed, or armed anew.
+    Armed {
+        /// Which it is.
+        id: Text<'a>,
+        /// When it fires next.
+        at: Option<Time>,
+        /// How long after this line it fires, if that is what is said; one that repeats does so again and again.
+        after: Option<Span>,
+        /// It fires more than once.
+        repeats: bool,
+        /// It outlives the session's process.
+        persists: bool,
+    },
+    /// It has fired.
+    Fired {
+        /// Which it is.
+        id: Text<'a>,
+        /// When it fires again, after this, if it does and that is known.
+        every: Option<Span>,
+    },
+    /// It was cancelled.
+    Cancelled {
+        /// Which it is.
+        id: Text<'a>,
+    },
 }
 
 impl<'a> Event<'a> {
     /// An event of the root, in a log whose lines have no ids.
     pub const fn of(kind: &'a [u8], at: Time, body: Body<'a>) -> Self {
-        Self { kind, at: Some(at), id: b"", parent: b"", round: b"", sub_agent: None, body }
+        Self { kind, at: Some(at), id: b"", parent: b"", round: b"", sub_agent: None, body, besides: Besides::NONE }
     }
 }

@@ -35,16 +35,18 @@
 mod chain;
 mod last_written;
 mod root;
+mod schedules;
 mod sub_agents;
 
 pub use last_written::{EventType, LastWritten};
+pub use schedules::Schedule;
 
 use super::attempts::RecoveryMarks;
-use super::event::{Body, Event};
+use super::event::{Body, Event, Limit, Tokens};
 use super::hash::hash;
 use super::limits::Limits;
 use super::question::Question;
-use super::text::{NAME_MAX, plain};
+use super::text::{MESSAGE_MAX, NAME_MAX, legible, plain};
 use super::time::{Moment, Span, Time};
 use super::turn::{Call, Closed, Denials, Ending, Lapse, LastMessage, Request, SubAgent, Turn, TurnPhase};
 use chain::Chain;
@@ -106,6 +108,18 @@ pub struct Facts {
     pub branch: Option<Box<str>>,
     /// The size of the last request to the model, in tokens.
     pub context_tokens: Option<i64>,
+    /// The most that such a request can have.
+    #[serde(default)]
+    pub context_window: Option<i64>,
+    /// The tokens of the whole session.
+    #[serde(default)]
+    pub tokens: Option<i64>,
+    /// Until when a limit of usage refuses its requests, as it was last told since the last prompt.
+    #[serde(default)]
+    pub limit_until: Option<Time>,
+    /// The beginning of the last thing that its agent said, on one line.
+    #[serde(default)]
+    pub last_message: Option<Box<str>>,
     /// The log was read from its beginning.
     pub whole: bool,
     /// Number of lines parsed as events.
@@ -124,21 +138,51 @@ pub struct Facts {
     /// Copilot continues on its own in autopilot. `None` if the turn's beginning was not read.
     #[serde(rename = "root")]
     pub turn_id: Option<Box<str>>,
+    /// The schedules by which it prompts itself later.
+    #[serde(default)]
+    pub schedules: Vec<Schedule>,
     /// The latest events, as links of a chain.
     chain: Chain,
 }
 
+/// A limit of usage that lasts longer than this is not credible: those of a month are the longest.
+const LIMIT_MAX: Span = Span::hours(24 * 62);
+/// How much of a message is read for its beginning, in characters: blanks are left out of what is shown.
+const MESSAGE_READ: usize = 4 * MESSAGE_MAX;
 /// Number of answered requests remembered.
 const ANSWERED: usize = 8;
 /// Maximum length of each list of open things, so that a hostile log cannot exhaust memory. Real sessions stay below
 /// ten.
 const OPEN_MAX: usize = 256;
 
+/// How much of its context a session uses, in tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ContextUse {
+    /// What its last request to the model used.
+    pub used: i64,
+    /// The most that it can use. `None`: its log does not tell.
+    pub window: Option<i64>,
+}
+
+impl ContextUse {
+    /// The share that is used, in per cent.
+    pub fn percent(&self) -> Option<i64> {
+        self.window.filter(|window| *window > 0).map(|window| self.used.saturating_mul(100) / window)
+    }
+
+    /// Whether more than nine tenths are used.
+    pub fn is_nearly_full(&self) -> bool {
+        self.percent().is_some_and(|percent| percent > 90)
+    }
+}
+
 /// A sub-agent with a log of its own, and the facts from it.
 #[derive(Clone, Copy, Debug)]
 pub struct SubAgentLog<'a> {
     /// Its id.
     pub id: &'a str,
+    /// What it is for, or its kind, if that is known.
+    pub name: Option<&'a str>,
     /// The facts from its log.
     pub facts: &'a Facts,
     /// It has ended, whatever its log says.
@@ -176,8 +220,25 @@ impl Facts {
             }
         }
         self.fold_asking(&event.body, at);
+        if let (Some(change), None) = (&event.besides.schedule, event.sub_agent) {
+            self.fold_schedule(change, at);
+        }
+        if let (Some(tokens), None) = (event.besides.tokens, event.sub_agent) {
+            self.fold_tokens(tokens);
+        }
+        if let (Some(message), None) = (event.besides.message, event.sub_agent)
+            && let Some(message) = legible(&message.read(MESSAGE_READ), MESSAGE_MAX)
+        {
+            self.last_message = Some(message);
+        }
+        match event.besides.limit.filter(|_| event.sub_agent.is_none()) {
+            Some(Limit::Until(until)) if until - at.wall <= LIMIT_MAX => self.limit_until = Some(until),
+            Some(_) => self.limit_until = None,
+            None if matches!(event.body, Body::Prompt { joins: false, .. }) => self.limit_until = None,
+            None => {}
+        }
         match event.sub_agent {
-            Some(id) if event.body.is_progress() => self.fold_sub_agent(id, &event.body, at),
+            Some(id) if event.body.is_progress() => self.fold_sub_agent(id, (&event.body, &event.besides), at),
             Some(_) => {}
             None => {
                 self.fold_round(event);
@@ -188,6 +249,19 @@ impl Facts {
         if self.turn.as_ref().is_some_and(|turn| turn.phase == TurnPhase::AwaitsOpenWork) && !self.has_open_work() {
             self.fold_round_end(at);
         }
+    }
+
+    /// Notes how much is used. What a log counts below nothing is no count.
+    fn fold_tokens(&mut self, Tokens { context, window, total }: Tokens) {
+        let count = |told: Option<i64>, before: Option<i64>| told.filter(|count| *count > 0).or(before);
+        self.context_tokens = count(context, self.context_tokens);
+        self.context_window = count(window, self.context_window);
+        self.tokens = count(total, self.tokens);
+    }
+
+    /// How much of its context the session uses, if its log tells.
+    pub fn context(&self) -> Option<ContextUse> {
+        Some(ContextUse { used: self.context_tokens.filter(|used| *used > 0)?, window: self.context_window })
     }
 
     /// Notes when the model is asked, and how often in vain.

@@ -1,5 +1,6 @@
 //! All sessions together: their rows, order and names, and what changed between two rows.
 
+mod background;
 mod finder;
 mod label;
 mod naming;
@@ -10,6 +11,7 @@ mod summary;
 pub use super::session::{About, Kind, Session};
 pub use super::short_reason::TurnView;
 pub use super::verdict::status::Group;
+pub use background::{BackgroundView, SubAgentView};
 pub use finder::Finder;
 pub use label::{LABEL_DISTINCT_WIDTH, Label, ShortIds, short_id};
 pub use naming::distinguish;

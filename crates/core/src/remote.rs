@@ -11,7 +11,8 @@ pub use session_report::SessionReport;
 
 use super::action::{Action, Bridge};
 use super::agent::Agent;
-use super::fleet::short_id;
+use super::facts::ContextUse;
+use super::fleet::{SubAgentView, short_id};
 use super::form::Form;
 use super::question::Question;
 use super::session::{About, Control, Kind, Observed, Session};
@@ -78,6 +79,14 @@ pub struct Remote {
     pub not_ended_unasked: Option<Box<str>>,
     /// When its last turn was completed, if it was.
     pub completed: Option<Time>,
+    /// When it prompts itself.
+    pub wakes_at: Option<Time>,
+    /// When the limit of usage is over by which its last turn failed.
+    pub limit_until: Option<Time>,
+    /// How much of its context it uses.
+    pub context: Option<ContextUse>,
+    /// Its sub-agents.
+    pub sub_agents: Vec<SubAgentView>,
     /// Its machine is not reached: all else is as that machine told it last.
     pub unreached: Option<Unreached>,
 }
@@ -249,8 +258,22 @@ fn remote(host: &RemoteHost, report: &SessionReport, status: Status, clocks: &Cl
         has_open_tool: report.has_open_tool,
         not_ended_unasked: report.not_ended_unasked.as_deref().map(|why| plain(why, COMMAND_MAX)),
         completed: report.completed.map(|at| clocks.here(at)),
+        limit_until: report.limit_until.map(|at| clocks.here(at)),
+        context: report.context,
+        sub_agents: sub_agents(&report.sub_agents, clocks),
+        wakes_at: report.wakes_at.map(|at| clocks.here(at)),
         unreached: None,
     }
+}
+
+fn sub_agents(told: &[SubAgentView], clocks: &Clocks) -> Vec<SubAgentView> {
+    let read = |told: &SubAgentView| SubAgentView {
+        name: plain(&told.name, NAME_MAX),
+        does: told.does.as_deref().map(|does| plain(does, COMMAND_MAX)),
+        since: clocks.here(told.since),
+        last: clocks.here(told.last),
+    };
+    told.iter().take(SubAgentView::MOST).map(read).collect()
 }
 
 fn owner(told: &OwnerReport) -> Option<RemoteOwner> {

@@ -117,6 +117,18 @@ impl<'a> Scan<'a> {
         self.skip().map(|()| None)
     }
 
+    /// The string with this key in a value that breaks off in it: what there is of it. Another string is not taken for the key.
+    pub fn cut_text(bytes: &'a [u8], key: &[u8]) -> Option<Text<'a>> {
+        let quoted = [b"\"", key, b"\""].concat();
+        let is_key = |at: &usize| !bytes[..*at].ends_with(b"\\");
+        let at = memchr::memmem::find_iter(bytes, &quoted).find(is_key)? + quoted.len();
+        let value = bytes[at..].trim_ascii_start().strip_prefix(b":")?.trim_ascii_start();
+        if Scan::new(value).text().is_ok() {
+            return None;
+        }
+        value.strip_prefix(b"\"").map(Text)
+    }
+
     /// `true` or `false`, or `None` where the value is something else.
     pub fn bool(&mut self) -> Result<Option<bool>> {
         let start = {
@@ -463,6 +475,19 @@ mod tests {
             (r"\ude42\ud83d.", "\u{fffd}\u{fffd}."),
         ] {
             assert_eq!(Text(inside.as_bytes()).read(usize::MAX), expected, "{inside}");
+        }
+    }
+
+    #[test]
+    fn case_770_of_a_string_that_breaks_off_the_beginning_is_told() {
+        let cut = |text: &'static str| Scan::cut_text(text.as_bytes(), b"content").map(|text| text.0);
+        assert_eq!(cut(r#"{"data":{"content" : "It is"#), Some(&b"It is"[..]));
+        assert_eq!(cut(r#"{"data":{"content":"It \"is"#), Some(&br#"It \"is"#[..]));
+        assert_eq!(cut(r#"{"data":{"content":""#), Some(&b""[..]));
+        for whole_or_none in
+            [r#"{"content":"It is"}"#, r#"{"content":[7"#, r#"{"content""#, r#"{"x":"\"content\":\"a"#, ""]
+        {
+            assert_eq!(cut(whole_or_none), None, "{whole_or_none}");
         }
     }
 

@@ -121,6 +121,9 @@ pub struct Observed {
     pub supervised: Option<Supervised>,
     /// Its owner is a service of its agent, which runs the sessions of all terminals: it is never signalled.
     pub is_served: bool,
+    /// How far the user's clock, which they are told times by, is ahead of UTC.
+    #[serde(default)]
+    pub clock_offset: Span,
 }
 
 /// How the user reaches a session that a supervisor of its agent runs.

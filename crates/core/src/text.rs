@@ -10,6 +10,9 @@ pub const NAME_MAX: usize = 120;
 /// Maximum length of commands, paths and error messages, in characters.
 pub const COMMAND_MAX: usize = 400;
 
+/// Maximum length of what is shown of a session's last message, in characters.
+pub const MESSAGE_MAX: usize = 500;
+
 /// Returns text as one line of at most `most` characters. White space and control characters become single spaces,
 /// invisible and direction-changing ones are removed, and truncation is marked with `…`.
 pub fn plain(text: &str, most: usize) -> Box<str> {

@@ -309,10 +309,34 @@ pub struct SubAgent {
     pub id: Box<str>,
     /// The tool call that started it. `None` if its start was not read.
     pub call: Option<Call>,
+    /// What it is for, or its kind.
+    #[serde(default)]
+    pub name: Option<Box<str>>,
+    /// Its first event that was read.
+    #[serde(default)]
+    pub began: Moment,
+    /// The tool that it started last, and what that works on, if it is still open.
+    #[serde(default)]
+    pub does: Option<Box<str>>,
     /// Its last event.
     pub last: Moment,
     /// Its own tools that have started and not ended.
     pub tools: Vec<Call>,
+}
+
+impl SubAgent {
+    /// One that begins.
+    pub(crate) fn new(id: Box<str>, began: Moment) -> Self {
+        Self { id, call: None, name: None, began, does: None, last: began, tools: Vec::new() }
+    }
+}
+
+/// What a tool works on: `bash: npm test`.
+pub(crate) fn tool_words(name: &str, command: Option<&str>) -> Box<str> {
+    match command {
+        Some(command) => format!("{name}: {command}").into(),
+        None => name.into(),
+    }
 }
 
 /// How, and when, a turn ended.
@@ -352,6 +376,14 @@ pub struct Fault {
     pub message: Option<Box<str>>,
     /// The HTTP status of the model's answer.
     pub status: Option<i64>,
+}
+
+impl Fault {
+    /// Whether a limit of requests or of usage refused it, by the agent's own category.
+    pub(crate) fn is_limit(&self) -> bool {
+        let kinds = ["rate_limit", "quota", "usage_limit_exceeded", "usage_limit_reached"];
+        self.kind.as_deref().is_some_and(|kind| kinds.contains(&kind))
+    }
 }
 
 /// The ways a turn can end.

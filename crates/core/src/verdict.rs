@@ -72,6 +72,12 @@ impl Verdict {
         matches!(self.because.reason, Reason::AsksInMessage | Reason::LeftQuestion { .. })
     }
 
+    /// Has it judged again at this time, by the awake clock, at the latest.
+    pub(crate) fn judge_again(&mut self, at: Time) {
+        self.recheck_at = self.recheck_at.into_iter().chain([at]).min();
+        self.limit_at = self.limit_at.into_iter().chain([at]).min();
+    }
+
     /// What it asks, if it needs input and the question is known.
     pub const fn question(&self) -> Option<&Question> {
         if let Reason::Asks { question } | Reason::LeftQuestion { question } = &self.because.reason {

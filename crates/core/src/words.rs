@@ -35,6 +35,7 @@ macro_rules! said {
 }
 
 pub mod calls;
+pub(crate) mod clock;
 pub mod known;
 pub mod offer;
 pub mod reason;

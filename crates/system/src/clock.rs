@@ -108,6 +108,11 @@ fn system_zone() -> jiff::tz::TimeZone {
     jiff::tz::TimeZone::try_system().unwrap_or(jiff::tz::TimeZone::UTC)
 }
 
+/// How far the user's clock is ahead of UTC at this time.
+pub fn offset(time: Time) -> Span {
+    local(time).map_or(Span::ZERO, |at| Span::seconds(i64::from(at.offset().seconds())))
+}
+
 fn local(time: Time) -> Option<jiff::Zoned> {
     Some(jiff::Timestamp::from_millisecond(time.0).ok()?.to_zoned(system_zone()))
 }

@@ -1,6 +1,6 @@
 //! What the live table shows in its own place: all that is known of a session, and what the keys do.
 
-use super::super::explain::{Line, NAME_WIDTH, Refusals, page};
+use super::super::explain::{Line, NAME_WIDTH, Refusals, Shows, page};
 use super::super::table::Style;
 use super::selection::{ACTING, offered, packed};
 use pilotlight_core::fleet::{Row, Session};
@@ -34,10 +34,11 @@ pub(super) fn details(
     (session, row): (&Session, &Row),
     now: Moment,
     limits: &Limits,
-    (all, from): (bool, &mut usize),
+    (all, last_message, from): (bool, bool, &mut usize),
     style: Style,
 ) -> Vec<String> {
-    let page = page(session, &row.label, now, limits, if all { Refusals::Explained } else { Refusals::Named });
+    let refusals = if all { Refusals::Explained } else { Refusals::Named };
+    let page = page(session, &row.label, now, limits, Shows { refusals, last_message });
     let own = [if all { "m less" } else { "m more" }, "Esc back", "j/k scroll", "? help"];
     let keys = packed(offered(row).chain(own.map(str::to_owned)), style);
     let mut lines: Vec<_> = page.0.iter().flat_map(|line| folded(line.name, &line.value, style.width)).collect();
@@ -140,7 +141,7 @@ mod tests {
                 let mut from = 0;
                 for step in 0..100 {
                     from = step;
-                    let lines = details((&session, &row), now, &limits, (all, &mut from), style(width, height));
+                    let lines = details((&session, &row), now, &limits, (all, true, &mut from), style(width, height));
                     assert!(lines.len() <= height && lines.iter().all(|line| line.width() <= width), "{lines:#?}");
                     assert!(lines.last().unwrap().contains("? help"), "{lines:#?}");
                     seen += &lines.join("\n");
@@ -150,7 +151,7 @@ mod tests {
             }
         }
         let mut from = 7;
-        let whole = details((&session, &row), now, &limits, (false, &mut from), style(80, 24));
+        let whole = details((&session, &row), now, &limits, (false, true, &mut from), style(80, 24));
         assert_eq!(from, 0, "nothing to scroll");
         assert!(whole.iter().any(|line| line.starts_with("not possible    approve, deny")), "{whole:#?}");
     }

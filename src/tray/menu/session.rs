@@ -9,6 +9,7 @@ use std::path::Path;
 use unicode_width::UnicodeWidthStr;
 
 /// The first numbers of lines and folded lists in the parts of a session's submenu, so that each number is used once.
+const MESSAGE: u8 = 9;
 pub(super) const WHY: u8 = 10;
 const REFUSED: u8 = 60;
 
@@ -47,6 +48,7 @@ pub(super) fn said_and_answers(source: &Source<'_>) -> (Vec<Item>, Vec<Item>) {
 fn submenu(source: &Source<'_>, context: &DetailsContext<'_>) -> Vec<Item> {
     let id = |kind| ItemId::of(source.key, kind);
     let (mut items, mut actions) = said_and_answers(source);
+    items.extend(numbered(source, details::last_message(source, context).into_iter().collect(), MESSAGE));
     actions.extend(actions::actions(source));
     items.push(Item::Separator);
     let room = ROWS - items.len() - 2;

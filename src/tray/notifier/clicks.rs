@@ -218,7 +218,7 @@ mod tests {
         let host = RemoteHost { name: "devbox".into(), has_terminal: true };
         let session = read(&host, report, &Clocks { now, ..Clocks::default() }, Agent::reported).unwrap();
         let (row, key) = (session.row(now, &Limits::default()).0, Key::remote("devbox", "a"));
-        let told = alertable(&key, &row, &session, None);
+        let told = alertable(&key, &row, &session, None, true);
         let request = told.request.unwrap();
         assert!(request.answerable && !told.has_terminal, "{request:?}");
         let last_progress = LastProgress::default();

@@ -2,7 +2,7 @@
 
 use super::stage::{Stage, row};
 use pilotlight_core::alert::{Detail, Kinds, Pause, Settings, Trigger, Triggers, told};
-use pilotlight_core::fleet::RequestView;
+use pilotlight_core::fleet::{BackgroundView, RequestView, SubAgentView};
 use pilotlight_core::question::Question;
 use pilotlight_core::time::{Span, Time};
 use pilotlight_core::verdict::Status;
@@ -171,12 +171,15 @@ fn case_306_a_command_is_told_no_more_than_a_popup_may_show() {
         reads_plain: true,
     };
     let question = Question { id: None, text: "secret?".into(), choices: vec!["secret".into()] };
+    let at = Time(1_700_000_000_000);
+    let sub_agent = SubAgentView { name: "secret".into(), does: Some("bash: secret".into()), since: at, last: at };
     let asks = pilotlight_core::fleet::Row {
         name: "secret-title".into(),
         branch: Some("secret-branch".into()),
         because: "asks \"secret?\"".into(),
         request: Some(request),
         question: Some(question),
+        background: BackgroundView { list: vec![sub_agent], ..asks.background },
         ..asks
     };
     let json = |detail| serde_json::to_value(told(&asks, detail)).unwrap();
@@ -184,6 +187,7 @@ fn case_306_a_command_is_told_no_more_than_a_popup_may_show() {
     let title = json(Detail::Title);
     assert_eq!((title["name"].as_str(), title["because"].as_str()), (Some("secret-title"), Some("needs-permission")));
     assert!(title["request"]["id"] == "r" && title["request"]["text"].is_null() && title["question"].is_null());
+    assert_eq!(title["background"]["list"], serde_json::json!([]));
     let none = json(Detail::None);
     assert_eq!((&none["name"], &none["label"]), (&"36535f61".into(), &"36535f61".into()));
     assert!(!none.to_string().contains("secret") && none["cwd"].is_null(), "{none}");

@@ -27,8 +27,16 @@ fn title(kind: &str) -> String {
         approval_requested: false,
     });
     let (question, completed) = (None, None);
-    let session =
-        Alertable { key: &key, row: &row, request, question, completed, cli_notifies: false, has_terminal: false };
+    let session = Alertable {
+        key: &key,
+        row: &row,
+        request,
+        question,
+        completed,
+        last_message: None,
+        cli_notifies: false,
+        has_terminal: false,
+    };
     at(-1, &[]);
     at(0, &[session]);
     match &at(60, &[session])[..] {

@@ -10,7 +10,7 @@ use pilotlight_core::alert::{
     About, Alertable, Alerts, Cause, Change, Completed, Now, OpenQuestion, Popup, PopupId, Quiet, Request, Settings,
     Triggers,
 };
-use pilotlight_core::fleet::{Background, Kind, Label, Row, Session};
+use pilotlight_core::fleet::{BackgroundView, Kind, Label, Row, Session};
 use pilotlight_core::form::Form;
 use pilotlight_core::session::{HomeId, Key, Observed};
 use pilotlight_core::short_reason::ShortReason;
@@ -77,7 +77,7 @@ pub(super) fn row(id: &str, status: Status, since: Time) -> Row {
         because: (&*format!("because of {status}")).into(),
         unseen: status == Status::Idle,
         owner: None,
-        background: Background::default(),
+        background: BackgroundView::default(),
         actions: vec![Action::Reconnect, Action::Stop, Action::Resume, Action::ShowTerminal],
         label: Label { who: id.into(), agent: None, title: Some(format!("Session {id}").into()) },
         host: None,
@@ -85,6 +85,9 @@ pub(super) fn row(id: &str, status: Status, since: Time) -> Row {
         turn: None,
         short_reason: ShortReason::default(),
         is_seen: false,
+        wakes_at: None,
+        limit_until: None,
+        context: None,
         request: None,
         question: None,
         agent: Agent::default(),
@@ -413,6 +416,7 @@ impl Actor {
             request,
             question: self.question.as_ref().map(|form| OpenQuestion { mark: form.mark(), form }),
             completed: self.completed,
+            last_message: None,
             cli_notifies: self.cli_notifies,
             has_terminal: self.has_terminal,
         }

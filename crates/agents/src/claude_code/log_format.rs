@@ -8,7 +8,7 @@ mod line;
 
 use crate::tail::{LogFormat, has_line_with};
 use line::Line;
-use pilotlight_core::event::{Body, Event};
+use pilotlight_core::event::{Besides, Body, Event};
 use pilotlight_core::scan::{LastMembers, Malformed, Scan, Text};
 use pilotlight_core::time::Time;
 
@@ -65,7 +65,9 @@ pub fn parse_ends<'a>(head: &'a [u8], tail: &'a [u8]) -> Result<Event<'a>, Malfo
     if line.kind.is_none() {
         line.kind = Some(Text(b"attachment"));
     }
-    line.event()
+    let event = line.event()?;
+    let message = (event.kind == b"assistant").then(|| Scan::cut_text(head, b"text")).flatten();
+    Ok(Event { besides: Besides { message: event.besides.message.or(message), ..event.besides }, ..event })
 }
 
 /// Whether a line is a prompt that closes whatever was open.
@@ -79,7 +81,16 @@ fn starts_with_type(text: &[u8], kind: &[u8]) -> bool {
 }
 
 const fn aside(kind: &[u8]) -> Event<'_> {
-    Event { kind, at: None, id: b"", parent: b"", round: b"", sub_agent: None, body: Body::Aside }
+    Event {
+        kind,
+        at: None,
+        id: b"",
+        parent: b"",
+        round: b"",
+        sub_agent: None,
+        body: Body::Aside,
+        besides: Besides::NONE,
+    }
 }
 
 #[cfg(test)]

@@ -42,12 +42,18 @@ struct Followed {
     facts: Facts,
     /// It has ended, by its description.
     is_done: bool,
+    /// What it is for, or its kind, by its description.
+    name: Option<Box<str>>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 struct Meta {
     #[serde(default)]
     finished: bool,
+    #[serde(default)]
+    description: Option<Box<str>>,
+    #[serde(rename = "agentType", default)]
+    kind: Option<Box<str>>,
 }
 
 impl SubAgents {
@@ -66,12 +72,15 @@ impl SubAgents {
         let mut is_cut = false;
         for log in logs {
             let meta = log.with_extension("meta.json");
-            let Followed { tail, facts, is_done } = self.followed.entry(log.clone()).or_default();
+            let Followed { tail, facts, is_done, name } = self.followed.entry(log.clone()).or_default();
             let outcome = tail.read(&LOG_FORMAT, &log, facts, reading.context, buffer);
             is_cut |= matches!(outcome, Ok(ReadOutcome::More));
             // One whose turn is over has ended, whatever its description says.
             if facts.turn.is_some() && (matches!(outcome, Ok(ReadOutcome::Grown)) || !*is_done) {
-                *is_done = is_finished(&meta);
+                let meta = read_meta(&meta).unwrap_or_default();
+                *is_done = meta.finished;
+                let kind = meta.kind.filter(|kind| !kind.is_empty());
+                *name = meta.description.filter(|it| !it.is_empty()).or(kind).or(name.take());
             }
         }
         is_cut
@@ -80,7 +89,12 @@ impl SubAgents {
     /// Those that have been read, for the facts of their session.
     pub(super) fn known(&self) -> impl Iterator<Item = SubAgentLog<'_>> {
         let known = self.followed.iter().filter_map(|(log, followed)| Some((id_of(log)?, followed)));
-        known.map(|(id, followed)| SubAgentLog { id, facts: &followed.facts, is_done: followed.is_done })
+        known.map(|(id, followed)| SubAgentLog {
+            id,
+            name: followed.name.as_deref(),
+            facts: &followed.facts,
+            is_done: followed.is_done,
+        })
     }
 
     /// The tool that the sub-agent has open that wrote last.
@@ -124,13 +138,10 @@ fn id_of(log: &Path) -> Option<&str> {
     log.file_name()?.to_str()?.strip_prefix("agent-")?.strip_suffix(".jsonl")
 }
 
-/// Whether a sub-agent's description says that it has ended.
-fn is_finished(path: &Path) -> bool {
-    let read = || {
-        let (file, _) = plain_file::open(path, Links::Refused).ok()?;
-        let mut text = Vec::new();
-        file.take(META_MAX).read_to_end(&mut text).ok()?;
-        serde_json::from_slice::<Meta>(&text).ok()
-    };
-    read().is_some_and(|meta| meta.finished)
+/// A sub-agent's description.
+fn read_meta(path: &Path) -> Option<Meta> {
+    let (file, _) = plain_file::open(path, Links::Refused).ok()?;
+    let mut text = Vec::new();
+    file.take(META_MAX).read_to_end(&mut text).ok()?;
+    serde_json::from_slice(&text).ok()
 }

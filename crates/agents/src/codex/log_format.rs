@@ -11,7 +11,7 @@ mod payload;
 
 use crate::tail::{LogFormat, has_line_with};
 use payload::Payload;
-use pilotlight_core::event::{Body, Event};
+use pilotlight_core::event::{Besides, Body, Event};
 use pilotlight_core::scan::{Malformed, Scan, Text, keys};
 use pilotlight_core::time::Time;
 
@@ -108,6 +108,12 @@ impl<'a> Fields<'a> {
         let Text(line) = self.kind.ok_or(Malformed)?;
         let kind = self.payload.kind.map_or(line, |kind| kind.0);
         let body = self.payload.body(line)?;
+        let besides = Besides {
+            tokens: self.payload.tokens(),
+            limit: self.payload.limit(),
+            message: self.payload.message(line),
+            ..Besides::NONE
+        };
         // Nothing tells responses apart but the end of each.
         let round: &[u8] = if line == b"response_item" && self.payload.is_by_model() { b"response" } else { b"" };
         // Nothing else has an id that no other line has.
@@ -116,7 +122,7 @@ impl<'a> Fields<'a> {
         } else {
             b""
         };
-        Ok(Event { kind, at: Some(at), id, parent: b"", round, sub_agent: None, body })
+        Ok(Event { kind, at: Some(at), id, parent: b"", round, sub_agent: None, body, besides })
     }
 }
 

@@ -89,6 +89,6 @@ impl SubAgents {
     /// Those that are known.
     pub(super) fn known(&self) -> impl Iterator<Item = facts::SubAgentLog<'_>> {
         let sub_agents = self.known.iter().filter_map(|(id, sub_agent)| Some((&**id, &sub_agent.as_ref()?.facts)));
-        sub_agents.map(|(id, facts)| facts::SubAgentLog { id, facts, is_done: false })
+        sub_agents.map(|(id, facts)| facts::SubAgentLog { id, name: None, facts, is_done: false })
     }
 }

@@ -13,7 +13,7 @@ mod types;
 
 use crate::tail::{FIRST_LINES, LogFormat, SubAgentsInLog};
 use data::Data;
-use pilotlight_core::event::{Body, Event};
+use pilotlight_core::event::{Besides, Body, Event};
 use pilotlight_core::scan::{LastMembers, Malformed, Scan, Text, keys};
 use pilotlight_core::time::Time;
 use types::without_data;
@@ -83,7 +83,10 @@ pub fn parse_ends<'a>(head: &'a [u8], tail: &'a [u8]) -> Result<Event<'a>, Malfo
     let mut scan = Scan::new(head);
     // The head ends in the middle of a value. The fields before it are kept.
     let _ = scan.object(|key, scan| if key == b"data" { data.read(kind, scan) } else { scan.skip() });
-    envelope.event(kind, data.body(kind).unwrap_or(Body::Step))
+    let besides = data.besides(kind);
+    let message = (kind == b"assistant.message").then(|| Scan::cut_text(head, b"content")).flatten();
+    let besides = Besides { message: besides.message.or(message), ..besides };
+    Ok(Event { besides, ..envelope.event(kind, data.body(kind).unwrap_or(Body::Step))? })
 }
 
 /// Whether a line is a prompt that closes whatever was open. Reading a log backwards stops at such a line.
@@ -91,7 +94,13 @@ pub fn is_fresh_prompt(line: &[u8]) -> bool {
     kind_by_prefix(line).is_none_or(|kind| kind == b"user.message")
         && matches!(
             parse(line),
-            Ok(Event { sub_agent: None, body: Body::Prompt { joins: false, continuation: false, .. }, .. })
+            Ok(Event {
+                sub_agent: None,
+                body: Body::Prompt { joins: false, continuation: false, .. },
+                // What a schedule prompts follows from what its user did before.
+                besides: Besides { schedule: None, .. },
+                ..
+            })
         )
 }
 
@@ -162,6 +171,7 @@ impl<'a> Envelope<'a> {
             round: b"",
             sub_agent: self.sub_agent,
             body,
+            besides: Besides::NONE,
         })
     }
 }
@@ -196,10 +206,10 @@ fn parse_whole(line: &[u8]) -> Result<Event<'_>, Malformed> {
     if let Some(mut scan) = deferred {
         data.read(kind, &mut scan)?;
     }
-    let round = data.round();
+    let (round, besides) = (data.round(), data.besides(kind));
     let event = envelope.event(kind, without_data(kind).map_or_else(|| data.body(kind), Ok)?)?;
     let is_of_model = matches!(event.body, Body::Message { .. } | Body::ToolStart { .. });
-    Ok(Event { round: if is_of_model { round } else { b"" }, ..event })
+    Ok(Event { round: if is_of_model { round } else { b"" }, besides, ..event })
 }
 
 fn raw<'a>(scan: &mut Scan<'a>) -> Result<&'a [u8], Malformed> {

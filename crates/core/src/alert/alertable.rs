@@ -17,6 +17,8 @@ pub struct Alertable<'a> {
     pub question: Option<OpenQuestion<'a>>,
     /// Its last turn, if complete: it ended with an answer, and was not stopped, failed or only presumed over.
     pub completed: Option<Completed>,
+    /// How its last message begins, if that is to be shown.
+    pub last_message: Option<&'a str>,
     /// The CLI itself notifies about the end of its turns.
     pub cli_notifies: bool,
     /// A terminal that the user may look at shows it.

@@ -14,7 +14,7 @@ use super::popup::Change;
 use super::quiet::Quiet;
 use super::rules::Alerts;
 use super::settings::{Detail, Kinds, Settings};
-use crate::fleet::{Label, RequestView, Row, short_id};
+use crate::fleet::{BackgroundView, Label, RequestView, Row, short_id};
 use crate::session::Key;
 use crate::time::Time;
 use crate::verdict::Status;
@@ -190,6 +190,8 @@ pub fn told(row: &Row, detail: Detail) -> Row {
         because: row.status.name().into(),
         request: row.request.as_ref().map(asks_only),
         question: None,
+        // What sub-agents are for, and run, is as telling.
+        background: BackgroundView { list: Vec::new(), ..row.background.clone() },
         ..row.clone()
     };
     match detail {

@@ -58,10 +58,11 @@ pub(super) fn one(
         lines.extend(match cause {
             Cause::NeedsPermission => asks(session, asked),
             // Its own words, if known.
-            Cause::NeedsInput => asked.map(|asked| asked.text.clone()).or_else(|| {
-                let question = session.row.question.as_ref()?;
-                Some(plain(&question.text, LINE_MAX).into())
+            Cause::NeedsInput => asked.map(|asked| asked.text.clone()).or_else(|| match &session.row.question {
+                Some(question) => Some(plain(&question.text, LINE_MAX).into()),
+                None => said(session),
             }),
+            Cause::Done => said(session),
             _ => None,
         });
         if lines.is_empty() {
@@ -73,6 +74,11 @@ pub(super) fn one(
     }
     lines.extend(label.title.as_deref().map(|title| format!("{}{}", plain(title, NAME_MAX), label.mark())));
     (title, lines.join("\n"))
+}
+
+/// How its last message begins, which says what is done, or asked.
+fn said(session: &Alertable<'_>) -> Option<String> {
+    session.last_message.map(|message| plain(message, LINE_MAX).into())
 }
 
 /// The text of the summary.
@@ -252,7 +258,16 @@ mod tests {
     /// A session in a terminal that asks for nothing.
     fn unasking<'a>(key: &'a Key, row: &'a Row) -> Alertable<'a> {
         let (request, question, completed) = (None, None, None);
-        Alertable { key, row, request, question, completed, cli_notifies: false, has_terminal: true }
+        Alertable {
+            key,
+            row,
+            request,
+            question,
+            completed,
+            last_message: None,
+            cli_notifies: false,
+            has_terminal: true,
+        }
     }
 
     #[test]

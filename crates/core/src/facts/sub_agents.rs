@@ -1,23 +1,26 @@
 //! Sub-agents, which may outlive the turn, and permission requests, which sub-agents make too.
 
 use super::{ANSWERED, Facts, OPEN_MAX, SubAgentLog};
-use crate::event::{Body, ToolResult};
+use crate::event::{Besides, Body, ToolResult};
 use crate::limits::Limits;
 use crate::scan::Text;
 use crate::text::{NAME_MAX, plain};
 use crate::time::Moment;
-use crate::turn::{ASKS_MAX, COMMAND_MAX, Call, Request, SubAgent, path_words, whole_command};
+use crate::turn::{ASKS_MAX, COMMAND_MAX, Call, Request, SubAgent, path_words, tool_words, whole_command};
 
 impl Facts {
     /// Sets the sub-agents that have logs of their own. What they write is progress of their session.
     pub fn set_sub_agents<'a>(&mut self, sub_agents: impl Iterator<Item = SubAgentLog<'a>>) {
         self.sub_agents.clear();
-        for SubAgentLog { id, facts, is_done } in sub_agents {
+        for SubAgentLog { id, name, facts, is_done } in sub_agents {
             let Some(last) = facts.progress else { continue };
             match facts.turn.as_ref().filter(|_| !is_done) {
                 Some(turn) if self.sub_agents.len() < OPEN_MAX => {
                     let tools = turn.tools.iter().map(|tool| tool.call).collect();
-                    self.sub_agents.push(SubAgent { id: plain(id, NAME_MAX), call: None, last, tools });
+                    let does = turn.tools.last().map(|tool| tool_words(&tool.name, tool.command.as_deref()));
+                    let name = name.map(|name| plain(name, NAME_MAX)).filter(|name| !name.is_empty());
+                    let new = SubAgent::new(plain(id, NAME_MAX), turn.opened);
+                    self.sub_agents.push(SubAgent { last, tools, does, name, ..new });
                 }
                 Some(_) => {}
                 None if self.rested.is_none_or(|rested| rested.awake < last.awake) => self.rested = Some(last),
@@ -30,7 +33,7 @@ impl Facts {
     }
 
     /// Folds a sub-agent's event. It can ask for permission and be denied, but neither opens nor closes the turn.
-    pub(super) fn fold_sub_agent(&mut self, id: Text<'_>, body: &Body<'_>, at: Moment) {
+    pub(super) fn fold_sub_agent(&mut self, id: Text<'_>, (body, besides): (&Body<'_>, &Besides<'_>), at: Moment) {
         let id = plain(&id.read(NAME_MAX), NAME_MAX);
         if matches!(body, Body::SubAgentDone) {
             let before = self.sub_agents.len();
@@ -46,24 +49,35 @@ impl Facts {
         // may not have been read.
         let begins = matches!(body, Body::SubAgentStart { .. } | Body::Prompt { .. } | Body::RoundStart) || !self.whole;
         if known.is_none() && begins && self.sub_agents.len() < OPEN_MAX {
-            self.sub_agents.push(SubAgent { id: id.clone(), call: None, last: at, tools: Vec::new() });
+            self.sub_agents.push(SubAgent::new(id.clone(), at));
         }
         if let Some(sub_agent) = self.sub_agents.iter_mut().find(|sub_agent| sub_agent.id == id) {
             sub_agent.last = at;
+            if let Some(info) = besides.sub_agent {
+                let name = plain(&info.name.read(NAME_MAX), NAME_MAX);
+                sub_agent.name = Some(name).filter(|name| !name.is_empty());
+            }
             match *body {
                 Body::SubAgentStart { call } => sub_agent.call = call.map(Call::new),
                 // Its model was given the results of them all.
                 Body::RoundStart | Body::Prompt { joins: false, .. } => {
                     let ended = std::mem::take(&mut sub_agent.tools);
+                    sub_agent.does = None;
                     self.requests.retain(|request| request.call.is_none_or(|call| !ended.contains(&call)));
                 }
-                Body::ToolStart { call, .. } => {
+                Body::ToolStart { call, name, command, .. } => {
                     let call = Call::new(call);
+                    let name = plain(&name.map_or("tool".into(), |name| name.read(NAME_MAX)), NAME_MAX);
+                    let command = command.map(|command| plain(&command.read(COMMAND_MAX), COMMAND_MAX));
+                    sub_agent.does = Some(tool_words(&name, command.as_deref()));
                     if sub_agent.tools.len() < OPEN_MAX && !sub_agent.tools.contains(&call) {
                         sub_agent.tools.push(call);
                     }
                 }
-                Body::ToolDone { call, .. } => sub_agent.tools.retain(|&open| open != Call::new(call)),
+                Body::ToolDone { call, .. } => {
+                    sub_agent.tools.retain(|&open| open != Call::new(call));
+                    sub_agent.does = sub_agent.does.take().filter(|_| !sub_agent.tools.is_empty());
+                }
                 _ => {}
             }
         }
@@ -141,8 +155,13 @@ impl Facts {
         }
     }
 
+    /// What the sub-agent with this id is for, or its kind.
+    pub fn sub_agent_name(&self, id: &str) -> Option<&str> {
+        self.sub_agents.iter().find(|sub_agent| *sub_agent.id == *id)?.name.as_deref()
+    }
+
     /// The sub-agents in the foreground: those that an open tool of the turn started, and those that their tools did.
-    pub(super) fn foreground_sub_agents(&self) -> Vec<&SubAgent> {
+    pub(crate) fn foreground_sub_agents(&self) -> Vec<&SubAgent> {
         let mut calls: Vec<Call> = self.turn.iter().flat_map(|turn| &turn.tools).map(|tool| tool.call).collect();
         let mut found: Vec<&SubAgent> = Vec::new();
         while let Some(call) = calls.pop() {
@@ -215,7 +234,12 @@ mod tests {
     /// The session's facts, with sub-agents that have logs of their own.
     fn with(sub_agents: &[(&str, &Facts, bool)]) -> Facts {
         let mut facts = facts(&[(0, PROMPT), (10, Body::RoundStart)]);
-        facts.set_sub_agents(sub_agents.iter().map(|&(id, facts, is_done)| SubAgentLog { id, facts, is_done }));
+        facts.set_sub_agents(sub_agents.iter().map(|&(id, facts, is_done)| SubAgentLog {
+            id,
+            name: None,
+            facts,
+            is_done,
+        }));
         facts
     }
 

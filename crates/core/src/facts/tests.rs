@@ -1,5 +1,5 @@
 use super::*;
-use crate::event::{SessionInfo, ToolResult};
+use crate::event::{Besides, SessionInfo, Tokens, ToolResult};
 use crate::scan::Text;
 use crate::text::COMMAND_MAX;
 use crate::time::Time;
@@ -12,7 +12,16 @@ fn at(seconds: i64) -> Moment {
 }
 
 fn event<'a>(id: &'a str, parent: &'a str, body: Body<'a>) -> Event<'a> {
-    Event { kind: b"x", at: None, id: id.as_bytes(), parent: parent.as_bytes(), round: b"", sub_agent: None, body }
+    Event {
+        kind: b"x",
+        at: None,
+        id: id.as_bytes(),
+        parent: parent.as_bytes(),
+        round: b"",
+        sub_agent: None,
+        body,
+        besides: Besides::NONE,
+    }
 }
 
 fn facts(events: &[(i64, Event<'_>)]) -> Facts {
@@ -139,4 +148,26 @@ fn a_shell_goes_on_if_its_start_or_its_end_says_so() {
 fn a_type_of_event_is_shown_as_it_is_written() {
     let LastWritten::Event { kind, .. } = facts(&[(0, event("", "", PROMPT))]).last_written else { panic!() };
     assert_eq!((format!("{kind:?}"), kind.is("x"), kind.is("y")), ("x".into(), true, false));
+}
+
+#[test]
+fn case_768_what_a_log_counts_is_kept_until_it_counts_anew() {
+    let counted = |counts: &[(Option<i64>, Option<i64>, Option<i64>)]| {
+        let count = |(context, window, total): &(Option<i64>, Option<i64>, Option<i64>)| {
+            let tokens = Some(Tokens { context: *context, window: *window, total: *total });
+            (1, Event { besides: Besides { tokens, ..Besides::NONE }, ..event("", "", Body::Aside) })
+        };
+        let facts = facts(&counts.iter().map(count).collect::<Vec<_>>());
+        (facts.context().map(|context| (context.used, context.window, context.is_nearly_full())), facts.tokens)
+    };
+    assert_eq!(counted(&[]), (None, None));
+    assert_eq!(counted(&[(Some(90), Some(100), Some(300))]), (Some((90, Some(100), false)), Some(300)));
+    assert_eq!(counted(&[(Some(90), Some(100), None), (Some(91), None, None)]).0, Some((91, Some(100), true)));
+    assert_eq!(counted(&[(Some(91), Some(100), None), (Some(10), None, None)]).0, Some((10, Some(100), false)));
+    assert_eq!(counted(&[(Some(91), None, None)]).0, Some((91, None, false)), "of how many is not known");
+    for nonsense in [0, -1, i64::MIN] {
+        assert_eq!(counted(&[(Some(nonsense), Some(nonsense), Some(nonsense))]), (None, None));
+    }
+    assert_eq!(counted(&[(Some(i64::MAX), Some(1), None)]).0, Some((i64::MAX, Some(1), true)));
+    assert_eq!(counted(&[(Some(i64::MAX), Some(i64::MAX), None)]).0.map(|it| it.0), Some(i64::MAX));
 }

@@ -1,5 +1,6 @@
 //! The row of a session on another machine.
 
+use super::background::BackgroundView;
 use super::label::{FOLDER_WIDTH, Label};
 use super::row::{OwnerView, RequestView, Row};
 use crate::action::{Action, offer};
@@ -67,7 +68,10 @@ impl Session {
                 attachable: owner.attachable,
                 bridge: owner.bridge,
             }),
-            background,
+            background: BackgroundView::of(
+                background,
+                if remote.unreached.is_some() { Vec::new() } else { remote.sub_agents.clone() },
+            ),
             actions: Action::ALL.into_iter().filter(can).collect(),
             label: label(remote),
             turn,
@@ -81,6 +85,9 @@ impl Session {
             agent: self.observed.agent.clone(),
             host: Some(remote.host.name.clone()),
             reached: remote.unreached.is_none(),
+            limit_until: remote.limit_until.filter(|_| status == Status::Failed),
+            context: remote.context.filter(|_| remote.unreached.is_none()),
+            wakes_at: remote.wakes_at.filter(|_| status == Status::Idle),
             short_reason: short_reason.clone(),
             is_seen: remote.is_seen,
         };

@@ -1,10 +1,12 @@
 //! A session's row, as every view shows it.
 
+use super::background::BackgroundView;
 use super::label::Label;
 use crate::action::reach::bridge_of;
 use crate::action::{Action, offer};
 use crate::agent::Agent;
 use crate::confusable::find_confusable;
+use crate::facts::ContextUse;
 use crate::limits::Limits;
 use crate::owner::Owner;
 use crate::question::Question;
@@ -15,9 +17,13 @@ use crate::time::{Moment, Span, Time};
 use crate::turn::Request;
 use crate::verdict::hook_report::judge_hooked;
 use crate::verdict::{Observations, Status, Verdict, age_step, judge, last_activity};
+use crate::words::clock::clock;
 pub use crate::words::reason::Background;
 use crate::words::reason::{Because, Note, Reason};
 use serde::Serialize;
+
+/// How late a session may prompt itself before it is said that it was to.
+const WAKES_WITHIN: Span = Span::minutes(1);
 
 /// One session as shown in the table, in the menu and in JSON.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -45,7 +51,7 @@ pub struct Row {
     /// Who runs it.
     pub owner: Option<OwnerView>,
     /// Its background work.
-    pub background: Background,
+    pub background: BackgroundView,
     /// The actions available now.
     pub actions: Vec<Action>,
     /// Its name for people: the folder first, then the title. Made unique before it is truncated anywhere.
@@ -62,6 +68,12 @@ pub struct Row {
     pub host: Option<Box<str>>,
     /// Its machine is reached. If not, all else is as that machine told it last, and what it does now is unknown.
     pub reached: bool,
+    /// When it prompts itself, if it is `idle` until then.
+    pub wakes_at: Option<Time>,
+    /// When the limit of usage is over by which its last turn failed, if its log tells.
+    pub limit_until: Option<Time>,
+    /// How much of its context it uses, if that is known.
+    pub context: Option<ContextUse>,
     /// Why it has this status, in the fewest words.
     #[serde(skip)]
     pub short_reason: ShortReason,
@@ -123,6 +135,7 @@ impl Session {
         if self.is_approval_requested() {
             verdict.short_reason = ShortReason::of(Note::ApprovalRequested);
         }
+        let (wakes_at, limit_until) = (self.note_wake(&mut verdict, now), self.note_limit(&mut verdict, now));
         let (name, label) = self.names();
         let row = Row {
             id: self.id.clone(),
@@ -139,7 +152,7 @@ impl Session {
             because: verdict.because.clone(),
             unseen: self.is_unseen(&verdict),
             owner: self.owner_shown(),
-            background: verdict.background,
+            background: self.background_shown(&verdict, now, limits),
             actions: self.actions(verdict.status),
             label,
             turn: verdict.turn,
@@ -148,6 +161,9 @@ impl Session {
             agent: self.observed.agent.clone(),
             host: None,
             reached: true,
+            wakes_at,
+            limit_until,
+            context: self.observed.facts.context(),
             short_reason: match self.control.under_way {
                 Some(action) => ShortReason::of(format!("{} under way", action.name())),
                 None => verdict.short_reason.clone(),
@@ -208,6 +224,38 @@ impl Session {
         verdict
     }
 
+    /// Says when it prompts itself, or that it was to, if nothing goes on in it.
+    fn note_wake(&self, verdict: &mut Verdict, now: Moment) -> Option<Time> {
+        let started = if let Owner::Alive { started, .. } = self.observed.owner { started } else { None };
+        let at = self.observed.facts.wakes_at(started).filter(|_| verdict.status == Status::Idle)?;
+        let left = at + WAKES_WITHIN - now.wall;
+        let words = clock(at, now.wall, self.observed.clock_offset).into();
+        let note = if left > Span::ZERO { Note::Wakes { at: words } } else { Note::Overdue { at: words } };
+        verdict.short_reason = ShortReason::of(&note);
+        verdict.because.notes.push(note);
+        if left > Span::ZERO {
+            verdict.judge_again(now.awake + left);
+        }
+        Some(at)
+    }
+
+    /// Says until when a limit refuses what its last turn failed by. Once that is over it is news again: its user may go on.
+    fn note_limit(&self, verdict: &mut Verdict, now: Moment) -> Option<Time> {
+        let Reason::Failed { fault } = &verdict.because.reason else { return None };
+        let until = self.observed.facts.limit_until.filter(|_| fault.is_limit())?;
+        let at = clock(until, now.wall, self.observed.clock_offset).into();
+        let note = if until > now.wall {
+            verdict.judge_again(now.awake + (until - now.wall));
+            Note::LimitUntil { at }
+        } else {
+            verdict.since = verdict.since.max(until);
+            Note::LimitOver { at }
+        };
+        verdict.short_reason = ShortReason::of(&note);
+        verdict.because.notes.push(note);
+        Some(until)
+    }
+
     /// What is to be known of it whatever its status.
     fn notes(&self) -> impl Iterator<Item = Note> + use<> {
         // Until the user looks at it, here or where the next prompt is typed.
@@ -221,6 +269,10 @@ impl Session {
             (self.is_approval_requested(), Note::ApprovalRequested),
             (self.approves_all(), Note::ApprovesAll),
             (approved, Note::Approved),
+            (
+                self.may_be_open() && self.observed.facts.context().is_some_and(|it| it.is_nearly_full()),
+                Note::NearlyFull,
+            ),
             (self.observed.is_stopped && self.may_be_open(), Note::Stopped),
         ];
         let untried = self.observed.untried.clone().map(|version| Note::Untried { version });
@@ -293,6 +345,9 @@ impl Row {
             // When an unreached machine is tried again is the view's to tell, and no change of the session.
             because: if row.reached { row.because.clone() } else { Reason::Unread.into() },
             last_progress: None,
+            // Each request uses more. That it is nearly full is in the reason.
+            context: None,
+            background: row.background.without_progress(),
             turn: row.turn.map(|turn| TurnView { tools: 0, ..turn }),
             short_reason: row.short_reason.without_progress().cloned().unwrap_or_default(),
             // Views are notified of this by other means.

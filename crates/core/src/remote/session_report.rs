@@ -2,7 +2,8 @@
 
 use super::Clocks;
 use crate::action::{Action, has_open_tool, is_bridged, may_end_without_asking, offer, questions};
-use crate::fleet::{Label, Row, Session};
+use crate::facts::ContextUse;
+use crate::fleet::{Label, Row, Session, SubAgentView};
 use crate::form::Form;
 use crate::short_reason::ShortReason;
 use crate::text::{COMMAND_MAX, plain};
@@ -59,6 +60,15 @@ pub struct SessionReport {
     /// The request that a command wanted to approve.
     #[serde(rename = "wanted")]
     pub(super) approval_requested: Option<Box<str>>,
+    /// When it prompts itself.
+    pub(super) wakes_at: Option<Time>,
+    /// When the limit of usage is over by which its last turn failed.
+    pub(super) limit_until: Option<Time>,
+    /// How much of its context it uses.
+    pub(super) context: Option<ContextUse>,
+    /// Its sub-agents.
+    #[serde(default)]
+    pub(super) sub_agents: Vec<SubAgentView>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -190,6 +200,10 @@ impl SessionReport {
             opened: session.observed.about.created,
             completed: closed.map(|closed| closed.at.wall),
             approval_requested: session.control.approval_requested.clone().filter(|_| session.is_approval_requested()),
+            wakes_at: row.wakes_at,
+            limit_until: row.limit_until,
+            context: row.context,
+            sub_agents: row.background.list.clone(),
         }
     }
 }

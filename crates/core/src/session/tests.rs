@@ -63,7 +63,7 @@ fn its_model_is_asked_while_its_turn_or_a_sub_agent_may_wait() {
     assert_eq!(asked(|_| ()), None, "no turn is open");
     assert_eq!(asked(|session| session.observed.facts.turn = Some(Turn::new(AT, true, true))), Some(AT.wall));
     let works = |session: &mut Session| {
-        let sub_agent = SubAgent { id: "a".into(), call: None, last: AT, tools: Vec::new() };
+        let sub_agent = SubAgent::new("a".into(), AT);
         session.observed.facts.sub_agents.push(sub_agent);
     };
     assert_eq!(asked(works), Some(AT.wall));

@@ -40,7 +40,9 @@ impl<'a> Judge<'a> {
                     Reason::AsksPermission { kind: first.kind.clone(), text }
                 };
             let open = requests.len();
-            let asks = asks.and((open > 1).then_some(Note::Requests { open }));
+            let name = first.sub_agent.as_deref().and_then(|id| self.facts.sub_agent_name(id));
+            let by = name.map(|name| Note::BySubAgent { name: name.into() });
+            let asks = asks.and(by.into_iter().chain((open > 1).then_some(Note::Requests { open })));
             return Some(candidate(Status::NeedsPermission, first.at.wall, asks));
         }
         let answer = self.answer().filter(|answer| answer.requests > 0)?;

@@ -188,7 +188,7 @@ fn what_ended_by_silence_ended_with_its_limit() {
     assert_eq!(since(&open(|_, _| ()), &Owner::Never, now), at(0).wall + limits.ownerless);
     // A sub-agent in the background that says no more ended with its limit, too.
     let mut facts = open(|facts, _| {
-        facts.sub_agents.push(SubAgent { id: "a".into(), call: None, last: at(3), tools: Vec::new() });
+        facts.sub_agents.push(SubAgent::new("a".into(), at(3)));
     });
     (facts.turn, facts.closed) = (None, Some(Closed { ending: Ending::Completed, at: at(0), asks: false }));
     let rested = at(3).plus(limits.background_agent);

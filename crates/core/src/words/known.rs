@@ -1,6 +1,8 @@
 //! The words for what is known of a session besides its status.
 
 use super::reason::{Background, Reason};
+use crate::facts::Facts;
+use crate::fleet::SubAgentView;
 use crate::owner::{Owner, doubtful, process};
 use crate::session::Session;
 use crate::text::{counted, listed};
@@ -34,6 +36,26 @@ pub fn background(Background { agents, shells }: Background) -> Option<String> {
     let counts = [(agents, "agent"), (shells, "shell")].into_iter().filter(|(n, _)| *n > 0);
     let parts: Vec<_> = counts.map(|(n, what)| counted(n, what)).collect();
     (!parts.is_empty()).then(|| listed(&parts))
+}
+
+/// How much of its context a session uses, and how many tokens it has used in all, as far as its log tells.
+pub fn context(facts: &Facts) -> Option<String> {
+    let context = facts.context()?;
+    let used = match (context.window, context.percent()) {
+        (Some(window), Some(percent)) => format!("{} of {window} tokens ({percent} %)", context.used),
+        _ => format!("{} tokens, of how many is not known", context.used),
+    };
+    let total = facts.tokens.map(|tokens| format!("; {tokens} in the whole session")).unwrap_or_default();
+    Some(format!("{used}{total}"))
+}
+
+/// The sub-agents behind a session, each on a line, at most as many as this.
+pub fn sub_agents(list: &[SubAgentView], now: Time, most: usize) -> Vec<String> {
+    let mut words: Vec<_> = list.iter().take(most).map(|sub_agent| sub_agent.words(now)).collect();
+    if let Some(more) = list.len().checked_sub(most).filter(|more| *more > 0) {
+        words.push(format!("{more} more"));
+    }
+    words
 }
 
 /// How many tools were denied since we last attached to a session, if any was.

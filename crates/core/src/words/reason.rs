@@ -80,6 +80,7 @@ said! {
 said! {
     /// What is to be known besides the reason.
     Note {
+        BySubAgent { name: Box<str> } => "by its sub-agent: {name}";
         Requests { open: usize } => "{open} requests are open";
         Questions { open: usize } => "{open} questions are open";
         NeverClosed => "answered, but never ended its turn";
@@ -102,6 +103,11 @@ said! {
         ApprovalRequested => "a program asks to approve it: approve here?";
         ApprovesAll => "approvals are switched off: it approves everything";
         Approved => "a command approved an earlier request";
+        LimitUntil { at: Box<str> } => "usage limit until {at}";
+        LimitOver { at: Box<str> } => "its usage limit is over since {at}";
+        NearlyFull => "its context is nearly full";
+        Wakes { at: Box<str> } => "wakes at {at}";
+        Overdue { at: Box<str> } => "was to wake at {at}";
         Before { status: Status, because: Box<Because> } => "before that: {status}, {because}";
     }
 }

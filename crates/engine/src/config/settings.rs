@@ -154,6 +154,9 @@ const FIELDS: &[Setting] = settings! {
     "ended-for": SPAN => list.ended_for;
     /// How many ended sessions are listed at most, the latest first.
     "ended-most": COUNT => list.ended_most;
+    /// Show the beginning of a session's last message: in details, in its submenu, in popups, and in JSON with
+    /// `--messages`.
+    "last-message": SWITCH => list.last_message;
 
     ["tray"]
     /// Show the number of sessions that need you on the icon.

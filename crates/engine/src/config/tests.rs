@@ -57,7 +57,7 @@ fn every_kind_of_setting_is_read() {
         r#"
         homes = ["{ROOT}srv/copilot", '~/other']
         owners.names = ["copilot-nightly"]
-        list = {{ ended-for = "2d", ended-most = 0 }}
+        list = {{ ended-for = "2d", ended-most = 0, last-message = false }}
         [limits]
         fresh-quiet = 30
         fresh-stuck = "1m30s"
@@ -76,7 +76,7 @@ fn every_kind_of_setting_is_read() {
             homes: vec![format!("{ROOT}srv/copilot").into(), "~/other".into()],
             limits,
             owners: Owners { names: vec!["copilot-nightly".into()] },
-            list: List { ended_for: Span::hours(48), ended_most: 0 },
+            list: List { ended_for: Span::hours(48), ended_most: 0, last_message: false },
             ..Config::default()
         }
     );
@@ -380,7 +380,8 @@ fn any_config() -> impl Strategy<Value = Config> {
     });
     let homes = prop::collection::vec(folder, 0..4);
     let names = prop::collection::vec(program, 0..4);
-    let list = (span(), 0..usize::MAX >> 1).prop_map(|(ended_for, ended_most)| List { ended_for, ended_most });
+    let list = (span(), 0..usize::MAX >> 1, any::<bool>());
+    let list = list.prop_map(|(ended_for, ended_most, last_message)| List { ended_for, ended_most, last_message });
     let rest = (actions::any_actions(), actions::any_servers(), notifications::any_notifications());
     let tables = (on_change::any_commands(), hosts::any_hosts());
     (homes, names, limits, list, rest, tables).prop_map(|(homes, names, limits, list, rest, (on_change, hosts))| {

@@ -111,16 +111,18 @@ pub struct Owners {
     pub names: Vec<String>,
 }
 
-/// `[list]`: which ended sessions are listed.
+/// `[list]`: which ended sessions are listed, and what is told of each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct List {
     pub ended_for: Span,
     pub ended_most: usize,
+    /// Whether the beginning of a session's last message is shown.
+    pub last_message: bool,
 }
 
 impl Default for List {
     fn default() -> Self {
-        Self { ended_for: Span::hours(24), ended_most: 10 }
+        Self { ended_for: Span::hours(24), ended_most: 10, last_message: true }
     }
 }
 

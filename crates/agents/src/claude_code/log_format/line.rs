@@ -1,8 +1,9 @@
 //! The fields of a line that the rules need, and what they mean together.
 
+use super::super::cron;
 use crate::asked::question;
 use pilotlight_core::closing_question::ends_in_question;
-use pilotlight_core::event::{Body, Event, ToolResult};
+use pilotlight_core::event::{Besides, Body, Event, Limit, ScheduleChange, Tokens, ToolResult};
 use pilotlight_core::scan::{Malformed, Scan, Text};
 use pilotlight_core::time::Time;
 
@@ -14,6 +15,8 @@ const SUBJECTS: [&[u8]; 6] = [b"command", b"file_path", b"path", b"url", b"patte
 const REFUSED_BY_MODE: &[u8] = b"denied because Claude Code is running in don't ask mode";
 /// How a result of 2.1.197 begins that its user refused.
 const REFUSED_BY_USER: &[u8] = b"The user doesn't want to proceed with this tool use";
+/// What names the one schedule of a loop that paces itself. No other has such an id.
+const LOOP: Text<'_> = Text(b"loop");
 
 /// The fields of a line.
 #[derive(Default)]
@@ -48,6 +51,46 @@ pub(super) struct Line<'a> {
     /// How the tool was denied.
     denial: Option<Text<'a>>,
     mode: Option<Text<'a>>,
+    /// The tokens of the request that the message answers, and of the message.
+    used: Option<i64>,
+    /// When the limit ends that refused the request, in seconds since 1970.
+    limit_resets: Option<i64>,
+    scheduled: Scheduled<'a>,
+    /// The schedule that fires, its times, and its kind, if that is not the usual one.
+    task: Option<Text<'a>>,
+    cron: Option<Text<'a>>,
+    task_kind: Option<Text<'a>>,
+}
+
+/// The schedule that a tool has made, changed or removed.
+#[derive(Default)]
+struct Scheduled<'a> {
+    id: Option<Text<'a>>,
+    /// When it fires, in milliseconds since 1970.
+    next: Option<i64>,
+    /// When a loop goes on that paces itself, in the same unit.
+    wakeup: Option<i64>,
+    repeats: bool,
+    is_kept: bool,
+}
+
+impl<'a> Scheduled<'a> {
+    fn change(&self) -> Option<ScheduleChange<'a>> {
+        let armed = |id, at, repeats, persists| ScheduleChange::Armed {
+            id,
+            at: Some(Time(at)),
+            after: None,
+            repeats,
+            persists,
+        };
+        match (self.wakeup, self.id, self.next) {
+            // It is armed anew when the session is resumed.
+            (Some(at), None, None) => Some(armed(LOOP, at, false, true)),
+            (None, Some(id), Some(at)) => Some(armed(id, at, self.repeats, self.is_kept)),
+            (None, Some(id), None) => Some(ScheduleChange::Cancelled { id }),
+            _ => None,
+        }
+    }
 }
 
 /// The first block of a message: a line has one.
@@ -79,6 +122,10 @@ impl<'a> Line<'a> {
                 b"requestDigest" => self.request = scan.text()?,
                 b"aiTitle" => self.title = scan.text()?,
                 b"permissionMode" => self.mode = scan.text()?,
+                b"taskId" => self.task = scan.text()?,
+                b"cron" => self.cron = scan.text()?,
+                b"taskKind" => self.task_kind = scan.text()?,
+                b"quotaLimits" => self.quota(scan)?,
                 b"toolDenialKind" => self.denial = scan.text()?,
                 b"origin" => self.origin = field(scan, b"kind")?,
                 b"attachment" => self.attachment = field(scan, b"type")?,
@@ -93,12 +140,17 @@ impl<'a> Line<'a> {
         })
     }
 
-    /// What the tool did with background shells. One that stops them names the one that it has stopped.
+    /// What the tool did with background shells and schedules. One that stops a shell names the one that it has stopped.
     fn tool_result(&mut self, scan: &mut Scan<'a>) -> Result<(), Malformed> {
         scan.object_or_skip(|key, scan| {
             match key {
                 b"backgroundTaskId" => self.shell = scan.text()?,
                 b"task_id" => self.ended = scan.text()?,
+                b"id" => self.scheduled.id = scan.text()?,
+                b"nextFireAt" => self.scheduled.next = scan.number()?,
+                b"scheduledFor" => self.scheduled.wakeup = scan.number()?,
+                b"recurring" => self.scheduled.repeats = scan.bool()? == Some(true),
+                b"durable" => self.scheduled.is_kept = scan.bool()? == Some(true),
                 _ => scan.skip()?,
             }
             Ok(())
@@ -129,8 +181,23 @@ impl<'a> Line<'a> {
                     self.text = scan.text()?.or(self.text);
                 }
                 b"id" => self.message = scan.text()?.map_or(&b""[..], |text| text.0),
+                b"usage" => self.usage(scan)?,
                 b"stop_reason" => self.stop_reason = scan.text()?,
                 b"model" => self.model = scan.text()?.filter(|model| !model.0.starts_with(b"<")),
+                _ => scan.skip()?,
+            }
+            Ok(())
+        })
+    }
+
+    /// The tokens of a request, with those that came from a cache, and of its answer.
+    fn usage(&mut self, scan: &mut Scan<'a>) -> Result<(), Malformed> {
+        scan.object_or_skip(|key, scan| {
+            match key {
+                b"input_tokens" | b"cache_creation_input_tokens" | b"cache_read_input_tokens" | b"output_tokens" => {
+                    let count = scan.number()?.unwrap_or(0).max(0);
+                    self.used = Some(self.used.unwrap_or(0).saturating_add(count));
+                }
                 _ => scan.skip()?,
             }
             Ok(())
@@ -143,8 +210,48 @@ impl<'a> Line<'a> {
         let (at, id) = (self.at, self.id);
         // What was said without a model is part of no response.
         let round = if kind == b"assistant" && self.model.is_some() { self.message } else { b"" };
+        let context = self.used.filter(|_| kind == b"assistant" && self.model.is_some());
+        let tokens = context.map(|context| Tokens { context: Some(context), ..Tokens::default() });
+        let besides = Besides {
+            schedule: self.schedule(kind),
+            tokens,
+            limit: self.limit(),
+            message: self.message_of(kind),
+            sub_agent: None,
+        };
         let body = self.body(kind)?;
-        Ok(Event { kind, at, id, parent: b"", round, sub_agent: None, body })
+        Ok(Event { kind, at, id, parent: b"", round, sub_agent: None, body, besides })
+    }
+
+    /// The limit of an account that refused a request.
+    fn quota(&mut self, scan: &mut Scan<'a>) -> Result<(), Malformed> {
+        scan.object_or_skip(|key, scan| match key {
+            b"resetsAt" => scan.number().map(|at| self.limit_resets = at),
+            _ => scan.skip(),
+        })
+    }
+
+    /// What the model says.
+    fn message_of(&self, kind: &[u8]) -> Option<Text<'a>> {
+        let is_said = kind == b"assistant" && self.model.is_some() && !self.is_error && is(self.block.kind, b"text");
+        self.block.text.filter(|_| is_said)
+    }
+
+    fn limit(&self) -> Option<Limit> {
+        let at = self.limit_resets.filter(|_| self.is_error)?;
+        Some(Limit::Until(Time(at.saturating_mul(1000))))
+    }
+
+    /// What became of a schedule.
+    fn schedule(&self, kind: &[u8]) -> Option<ScheduleChange<'a>> {
+        match kind {
+            b"user" if is(self.block.kind, b"tool_result") => self.scheduled.change(),
+            b"system" if is(self.subtype, b"scheduled_task_fire") => {
+                let id = if is(self.task_kind, b"loop") { LOOP } else { self.task? };
+                Some(ScheduleChange::Fired { id, every: self.cron.and_then(cron::interval) })
+            }
+            _ => None,
+        }
     }
 
     fn body(self, kind: &[u8]) -> Result<Body<'a>, Malformed> {

@@ -1,5 +1,5 @@
 use super::*;
-use pilotlight_core::event::ToolResult;
+use pilotlight_core::event::{Limit, ScheduleChange, ToolResult};
 use serde_json::{Value, json};
 
 fn body(line: &Value) -> String {
@@ -75,6 +75,90 @@ fn what_was_said_ends_a_turn_only_where_its_model_says_so() {
     starts(&untold, "Error { kind: None, message: None, status: Some(400) }");
     starts(&json!({"type": "api-request", "requestDigest": "d"}), "ModelAsked");
     starts(&json!({"type": "system", "subtype": "api_error"}), "ModelFailed");
+}
+
+/// As the program writes it for a subscription; with a key it tells of no end.
+#[test]
+fn case_769_an_error_tells_when_the_limit_of_the_account_ends() {
+    let limit = |more: Value| {
+        let mut line = json!({"type": "assistant", "timestamp": "2026-11-29T12:58:11.450Z", "error": "rate_limit", "apiErrorStatus": 429, "message": {"model": "<synthetic>", "content": [{"type": "text", "text": "resets 3pm"}]}});
+        line.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        parse(line.to_string().as_bytes()).unwrap().besides.limit
+    };
+    let quota = json!({"status": "rejected", "resetsAt": 1_795_960_000, "rateLimitType": "five_hour", "unifiedWindows": {"five_hour": {"resetsAt": 7}}});
+    let told = limit(json!({"isApiErrorMessage": true, "quotaLimits": quota}));
+    assert_eq!(told, Some(Limit::Until(Time(1_795_960_000_000))));
+    assert_eq!(limit(json!({"isApiErrorMessage": true})), None, "its words are not guessed at");
+    assert_eq!(limit(json!({"quotaLimits": quota})), None);
+    assert_eq!(limit(json!({"isApiErrorMessage": true, "quotaLimits": {"resetsAt": "soon"}})), None);
+}
+
+#[test]
+fn case_770_what_the_model_says_is_its_message() {
+    let said = |model: &str, block: Value| {
+        let line = json!({"type": "assistant", "timestamp": "2026-11-29T12:44:28.600Z", "message": {"model": model, "stop_reason": "end_turn", "content": [block]}});
+        parse(line.to_string().as_bytes()).unwrap().besides.message.map(|text| text.read(600).into_owned())
+    };
+    let text = json!({"type": "text", "text": "It is done."});
+    assert_eq!(said("m", text.clone()).as_deref(), Some("It is done."));
+    assert_eq!(said("<synthetic>", text), None);
+    assert_eq!(said("m", json!({"type": "thinking", "thinking": "hm", "text": "hm"})), None);
+    assert_eq!(said("m", json!({"type": "tool_use", "id": "t", "name": "Bash", "input": {"text": "x"}})), None);
+}
+
+#[test]
+fn case_768_a_message_tells_what_its_request_used_of_the_context() {
+    let used = |model: &str, usage: Value| {
+        let line = json!({"type": "assistant", "timestamp": "2026-11-29T12:44:28.600Z", "message": {"model": model, "stop_reason": "end_turn", "content": [{"type": "text", "text": "It is done."}], "usage": usage}});
+        parse(line.to_string().as_bytes()).unwrap().besides.tokens.and_then(|tokens| tokens.context)
+    };
+    let usage = json!({"input_tokens": 100, "cache_creation_input_tokens": 20, "cache_read_input_tokens": 3000, "output_tokens": 4, "output_tokens_details": {"thinking_tokens": 9}, "server_tool_use": {"web_search_requests": 7}});
+    assert_eq!(used("claude-opus-5-5", usage.clone()), Some(3124));
+    assert_eq!(used("<synthetic>", usage), None, "it is of no request");
+    assert_eq!(used("m", json!(null)), None);
+    assert_eq!(used("m", json!({"input_tokens": -5, "output_tokens": "many"})), Some(0));
+}
+
+/// A change of a schedule in words.
+fn told(change: Option<&ScheduleChange<'_>>) -> String {
+    match change {
+        None => "none".into(),
+        Some(ScheduleChange::Armed { id, at, after, repeats, persists }) => {
+            let (id, at) = (id.read(40), at.map(|at| at.0));
+            format!("{id} at {at:?} after {:?}, {repeats} {persists}", after.map(|after| after.0))
+        }
+        Some(ScheduleChange::Fired { id, every }) => format!("{} fired, {:?}", id.read(40), every.map(|every| every.0)),
+        Some(ScheduleChange::Cancelled { id }) => format!("{} cancelled", id.read(40)),
+    }
+}
+
+/// As 2.1.332 wrote them.
+#[test]
+fn case_765_a_schedule_is_read_with_its_firing_and_its_end() {
+    let schedule = |line: &Value| {
+        let line = line.to_string();
+        told(parse(line.as_bytes()).unwrap().besides.schedule.as_ref())
+    };
+    let done = json!([{"type": "tool_result", "tool_use_id": "t", "content": "Scheduled."}]);
+    let made = |result: Value| schedule(&user(&done, &json!({ "toolUseResult": result })));
+    let job = json!({"id": "a50f44ba", "humanSchedule": "Every minute", "recurring": true, "durable": false, "nextFireAt": 1_795_956_319_342.926_8, "maxAgeMs": 2_592_000_000_i64});
+    assert_eq!(made(job), "a50f44ba at Some(1795956319342) after None, true false");
+    let wakeup = json!({"scheduledFor": 1_795_956_360_000_i64, "clampedDelaySeconds": 60, "wasClamped": false});
+    assert_eq!(made(wakeup), "loop at Some(1795956360000) after None, false true");
+    assert_eq!(made(json!({"id": "a50f44ba"})), "a50f44ba cancelled");
+    assert_eq!(made(json!({"stdout": "1", "interrupted": false})), "none");
+    let fire = |more: Value| {
+        let mut line = json!({"type": "system", "subtype": "scheduled_task_fire", "timestamp": "2026-11-29T12:45:19.427Z", "taskId": "a50f44ba", "cron": "* * * * *", "prompt": "Tick"});
+        line.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        schedule(&line)
+    };
+    assert_eq!(fire(json!({})), "a50f44ba fired, Some(60000)");
+    assert_eq!(
+        fire(json!({"cron": "46 12 * * *", "taskKind": "loop", "cronKind": "loop"})),
+        "loop fired, Some(86400000)"
+    );
+    // What another tool says of an id, or what a line with another meaning holds.
+    assert_eq!(schedule(&json!({"type": "system", "subtype": "turn_duration", "taskId": "x"})), "none");
 }
 
 /// Case 252: every cut and every swap of a byte is an event or none, and never a panic.

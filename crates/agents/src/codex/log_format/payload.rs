@@ -2,9 +2,10 @@
 
 use crate::asked::question;
 use pilotlight_core::closing_question::ends_in_question;
-use pilotlight_core::event::{Body, SessionInfo, ToolResult};
+use pilotlight_core::event::{Body, Limit, SessionInfo, Tokens, ToolResult};
 use pilotlight_core::question::Question;
 use pilotlight_core::scan::{Malformed, Scan, Text};
+use pilotlight_core::time::Time;
 
 /// How much of a tool's output shows what became of the tool, in bytes.
 const OUTPUT: usize = 400;
@@ -45,6 +46,10 @@ pub(super) struct Payload<'a> {
     /// The text of an item.
     text: Option<Text<'a>>,
     role: Option<Text<'a>>,
+    tokens: Tokens,
+    /// The limits of the account, and when the last of those ends that are reached, in seconds since 1970.
+    tells_limits: bool,
+    limit_resets: Option<i64>,
 }
 
 /// Why a turn failed.
@@ -63,6 +68,7 @@ impl<'a> Payload<'a> {
                 b"turn_id" => self.turn = scan.text()?,
                 b"call_id" => self.call = scan.text()?,
                 b"role" => self.role = scan.text()?,
+                b"content" => self.content = value(scan)?,
                 b"name" => self.name = scan.text()?,
                 b"thread_name" => self.title = scan.text()?,
                 b"arguments" => self.arguments = scan.text()?,
@@ -76,11 +82,59 @@ impl<'a> Payload<'a> {
                 b"git" => scan.object_or_skip(|key, scan| {
                     if key == b"branch" { scan.text().map(|branch| self.info.branch = branch) } else { scan.skip() }
                 })?,
+                b"info" => self.count(scan)?,
+                b"rate_limits" => self.rate_limits(scan)?,
                 b"item" => self.read_item(scan)?,
                 _ => scan.skip()?,
             }
             Ok(())
         })
+    }
+
+    /// Reads what a `token_count` counts.
+    fn count(&mut self, scan: &mut Scan<'a>) -> Result<(), Malformed> {
+        scan.object_or_skip(|key, scan| {
+            match key {
+                b"last_token_usage" => self.tokens.context = total(scan)?,
+                b"total_token_usage" => self.tokens.total = total(scan)?,
+                b"model_context_window" => self.tokens.window = scan.number()?,
+                _ => scan.skip()?,
+            }
+            Ok(())
+        })
+    }
+
+    /// Reads the windows of the account's limits.
+    fn rate_limits(&mut self, scan: &mut Scan<'a>) -> Result<(), Malformed> {
+        scan.object_or_skip(|key, scan| {
+            if !matches!(key, b"primary" | b"secondary" | b"individual_limit") {
+                return scan.skip();
+            }
+            let (mut used, mut resets) = (None, None);
+            scan.object_or_skip(|key, scan| {
+                match key {
+                    b"used_percent" => used = scan.number()?,
+                    b"resets_at" => resets = scan.number()?,
+                    _ => scan.skip()?,
+                }
+                Ok(())
+            })?;
+            self.tells_limits |= used.is_some();
+            self.limit_resets = self.limit_resets.max(resets.filter(|_| used.is_some_and(|used| used >= 100)));
+            Ok(())
+        })
+    }
+
+    /// What it says of the limits of the account.
+    pub(super) fn limit(&self) -> Option<Limit> {
+        let is_count = self.kind == Some(Text(b"token_count"));
+        let until = |at: i64| Limit::Until(Time(at.saturating_mul(1000)));
+        (is_count && self.tells_limits).then(|| self.limit_resets.map_or(Limit::Free, until))
+    }
+
+    /// What it counts, if it is a count of tokens.
+    pub(super) fn tokens(&self) -> Option<Tokens> {
+        (self.kind == Some(Text(b"token_count"))).then_some(self.tokens)
     }
 
     /// Reads what an `item_completed` is about.
@@ -108,6 +162,23 @@ impl<'a> Payload<'a> {
         };
         let _ = Scan::new(first).object(&mut each); // what is no message has no text
         found
+    }
+
+    /// What the model says.
+    pub(super) fn message(&self, line: &[u8]) -> Option<Text<'a>> {
+        match (line, self.kind?.0) {
+            (b"event_msg", b"task_complete") => self.last_message,
+            (b"response_item", b"message") if self.is_by_model() => {
+                let mut found = None;
+                // What is no message has no text.
+                let _ = Scan::new(self.content).first_object(|key, scan| match key {
+                    b"text" => scan.text().map(|text| found = text),
+                    _ => scan.skip(),
+                });
+                found
+            }
+            _ => None,
+        }
     }
 
     /// Whether it is an item that the model wrote.
@@ -238,6 +309,16 @@ fn failure<'a>(scan: &mut Scan<'a>) -> Result<Option<Failure<'a>>, Malformed> {
             _ => scan.skip()?,
         }
         Ok(())
+    })?;
+    Ok(found)
+}
+
+/// The number of all tokens in a count.
+fn total(scan: &mut Scan<'_>) -> Result<Option<i64>, Malformed> {
+    let mut found = None;
+    scan.object_or_skip(|key, scan| match key {
+        b"total_tokens" => scan.number().map(|count| found = count),
+        _ => scan.skip(),
     })?;
     Ok(found)
 }

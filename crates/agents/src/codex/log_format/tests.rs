@@ -1,5 +1,5 @@
 use super::*;
-use pilotlight_core::event::ToolResult;
+use pilotlight_core::event::{Limit, ToolResult};
 
 fn line(kind: &str, payload: &str) -> String {
     format!(r#"{{"timestamp":"2026-11-21T22:56:48.299Z","ordinal":7,"type":"{kind}","payload":{payload}}}"#)
@@ -160,4 +160,64 @@ fn the_first_prompt_is_the_users() {
     ] {
         assert_eq!(prompt_of(line("event_msg", &other).as_bytes()), None, "{other}");
     }
+}
+
+/// As 0.169.0 wrote it.
+#[test]
+fn case_768_a_count_of_tokens_tells_the_context_and_its_size() {
+    let usage = |tokens: u32| format!(r#"{{"input_tokens":100,"cached_input_tokens":0,"total_tokens":{tokens}}}"#);
+    let info = format!(
+        r#"{{"total_token_usage":{},"last_token_usage":{},"model_context_window":258400}}"#,
+        usage(330),
+        usage(110)
+    );
+    let tokens = |kind: &str, info: &str| {
+        let text = line("event_msg", &format!(r#"{{"type":"{kind}","info":{info},"rate_limits":{{"primary":null}}}}"#));
+        parse(text.as_bytes()).unwrap().besides.tokens.map(|tokens| (tokens.context, tokens.window, tokens.total))
+    };
+    assert_eq!(tokens("token_count", &info), Some((Some(110), Some(258_400), Some(330))));
+    assert_eq!(tokens("token_count", "null"), Some((None, None, None)));
+    assert_eq!(
+        tokens("token_count", r#"{"last_token_usage":[7],"model_context_window":"big"}"#),
+        Some((None, None, None))
+    );
+    assert_eq!(tokens("task_started", &info), None);
+}
+
+#[test]
+fn case_769_of_the_limits_that_are_reached_the_last_to_end_counts() {
+    let limit = |limits: &str| {
+        let text = line("event_msg", &format!(r#"{{"type":"token_count","info":null,"rate_limits":{limits}}}"#));
+        parse(text.as_bytes()).unwrap().besides.limit
+    };
+    let window =
+        |used: &str, resets: &str| format!(r#"{{"used_percent":{used},"window_minutes":300,"resets_at":{resets}}}"#);
+    let both = |one: String, other: String| {
+        format!(r#"{{"limit_id":"codex","primary":{one},"secondary":{other},"credits":null}}"#)
+    };
+    let until = |seconds: i64| Some(Limit::Until(Time(seconds * 1000)));
+    assert_eq!(limit(&both(window("100.0", "1795960000"), window("40.5", "1796000000"))), until(1_795_960_000));
+    assert_eq!(limit(&both(window("100.0", "1795960000"), window("101", "1796000000"))), until(1_796_000_000));
+    assert_eq!(limit(&both(window("99.9", "1795960000"), "null".into())), Some(Limit::Free));
+    assert_eq!(limit(&both("null".into(), "null".into())), None, "it tells of none");
+    assert_eq!(limit("null"), None);
+    assert_eq!(limit(&both(window("100", "null"), "[7]".into())), Some(Limit::Free));
+    assert_eq!(limit(&both(window("100", "9223372036854775807"), "7".into())), Some(Limit::Until(Time(i64::MAX))));
+}
+
+#[test]
+fn case_770_what_the_model_says_is_its_message() {
+    let said = |kind: &str, payload: &str| {
+        let text = line(kind, payload);
+        parse(text.as_bytes()).unwrap().besides.message.map(|text| text.read(600).into_owned())
+    };
+    let message = |role: &str| {
+        format!(
+            r#"{{"type":"message","role":"{role}","content":[{{"type":"output_text","text":"It \u001b[31mis."}}]}}"#
+        )
+    };
+    assert_eq!(said("response_item", &message("assistant")).as_deref(), Some("It \u{1b}[31mis."));
+    assert_eq!(said("response_item", &message("user")), None);
+    assert_eq!(said("event_msg", r#"{"type":"task_complete","last_agent_message":"Done."}"#).as_deref(), Some("Done."));
+    assert_eq!(said("event_msg", r#"{"type":"task_complete","last_agent_message":null}"#), None);
 }

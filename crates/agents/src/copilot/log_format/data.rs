@@ -3,8 +3,9 @@
 use super::types::without_data;
 use crate::asked::question;
 use pilotlight_core::closing_question;
-use pilotlight_core::event::{Body, SessionInfo, ToolResult};
+use pilotlight_core::event::{Besides, Body, ScheduleChange, SessionInfo, SubAgentInfo, Tokens, ToolResult};
 use pilotlight_core::scan::{Malformed, Scan, Text};
+use pilotlight_core::time::{Span, Time};
 use pilotlight_core::turn::{PATHS_MAX, is_consent};
 
 /// The fields of `data` that some rule needs, for all types together: a name means the same in each of them.
@@ -47,15 +48,54 @@ pub(super) struct Data<'a> {
     content: Option<Text<'a>>,
     notified: Option<Text<'a>>,
     context_tokens: Option<i64>,
+    context_window: Option<i64>,
     new_model: Option<Text<'a>>,
+    agent_name: Option<Text<'a>>,
     info: SessionInfo<'a>,
+    schedule: Schedule<'a>,
 }
+
+/// What an event about a schedule says. Times are in milliseconds, and since 1970.
+#[derive(Default)]
+struct Schedule<'a> {
+    id: &'a [u8],
+    at: Option<i64>,
+    next: Option<i64>,
+    interval: Option<i64>,
+    repeats: Option<bool>,
+}
+
+impl<'a> Schedule<'a> {
+    fn read(&mut self, scan: &mut Scan<'a>) -> Result<(), Malformed> {
+        scan.object_or_skip(|key, scan| {
+            match key {
+                b"id" => {
+                    let start = scan.clone();
+                    scan.skip()?;
+                    self.id = scan.since(&start).trim_ascii();
+                }
+                b"at" => self.at = scan.number()?,
+                b"nextRunAt" => self.next = scan.number()?,
+                b"intervalMs" => self.interval = scan.number()?.filter(|span| *span > 0),
+                b"recurring" => self.repeats = scan.bool()?,
+                _ => scan.skip()?,
+            }
+            Ok(())
+        })
+    }
+}
+
+/// How the source of a prompt begins that a schedule gave.
+const BY_SCHEDULE: &[u8] = b"schedule-";
 
 impl<'a> Data<'a> {
     /// Reads the value of `data`. A value that is not an object is skipped.
     pub(super) fn read(&mut self, kind: &[u8], scan: &mut Scan<'a>) -> Result<(), Malformed> {
         if without_data(kind).is_some() {
             return scan.skip();
+        }
+        if kind.starts_with(b"session.schedule_") {
+            return self.schedule.read(scan);
         }
         scan.object_or_skip(|key, scan| {
             match key {
@@ -94,6 +134,9 @@ impl<'a> Data<'a> {
                 b"model" | b"selectedModel" => self.info.model = scan.text()?,
                 b"alreadyInUse" => self.info.in_use = scan.bool()?.unwrap_or(false),
                 b"sessionWasActive" => self.info.joins = scan.bool()?.unwrap_or(false),
+                // What it is to do, else its kind.
+                b"agentDescription" => self.agent_name = scan.text()?.or(self.agent_name),
+                b"agentDisplayName" => self.agent_name = self.agent_name.or(scan.text()?),
                 b"newModel" => self.new_model = scan.text()?,
                 b"context" => self.context(scan)?,
                 _ => scan.skip()?,
@@ -105,6 +148,45 @@ impl<'a> Data<'a> {
     /// The round that it is of, by its number in the turn.
     pub(super) const fn round(&self) -> &'a [u8] {
         self.round
+    }
+
+    /// What it says besides.
+    pub(super) fn besides(&self, kind: &[u8]) -> Besides<'a> {
+        let id = Text(self.schedule.id);
+        let schedule = match kind {
+            b"user.message" => {
+                let id = self.source.and_then(|source| source.0.strip_prefix(BY_SCHEDULE));
+                id.map(|id| ScheduleChange::Fired { id: Text(id), every: None })
+            }
+            _ if id.0.is_empty() => None,
+            // It is loaded again when the session is resumed.
+            b"session.schedule_created" => Some(ScheduleChange::Armed {
+                id,
+                at: self.schedule.at.map(Time),
+                after: self.schedule.interval.map(Span),
+                repeats: self.schedule.repeats.unwrap_or(self.schedule.at.is_none()),
+                persists: true,
+            }),
+            b"session.schedule_rearmed" => Some(ScheduleChange::Armed {
+                id,
+                at: self.schedule.next.map(Time),
+                after: None,
+                repeats: true,
+                persists: true,
+            }),
+            b"session.schedule_cancelled" => Some(ScheduleChange::Cancelled { id }),
+            _ => None,
+        };
+        let tokens = Tokens { context: self.context_tokens, window: self.context_window, total: None };
+        let sub_agent = self.agent_name.map(|name| SubAgentInfo { name });
+        Besides {
+            schedule,
+            tokens: (kind == b"session.usage_record").then_some(tokens),
+            // Its errors do not tell when a limit is over.
+            limit: None,
+            message: self.content.filter(|_| kind == b"assistant.message"),
+            sub_agent: sub_agent.filter(|_| kind == b"subagent.started"),
+        }
     }
 
     /// A tool's arguments: what it works on, and whether to run it in the background.
@@ -175,14 +257,15 @@ impl<'a> Data<'a> {
         })
     }
 
-    /// The tokens of a request to the model.
+    /// The tokens of a request to the model, and the most that one can have.
     fn usage(&mut self, scan: &mut Scan<'a>) -> Result<(), Malformed> {
         scan.object_or_skip(|key, scan| {
-            if key == b"inputTokens" {
-                self.context_tokens = scan.number()?;
-                return Ok(());
+            match key {
+                b"inputTokens" => self.context_tokens = scan.number()?,
+                b"maxPromptTokens" => self.context_window = scan.number()?,
+                _ => scan.skip()?,
             }
-            scan.skip()
+            Ok(())
         })
     }
 

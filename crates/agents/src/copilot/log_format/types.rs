@@ -46,6 +46,9 @@ pub(super) fn without_data(kind: &[u8]) -> Option<Body<'static>> {
         | b"session.permissions_changed"
         | b"session.model_change"
         | b"session.usage_record"
+        | b"session.schedule_created"
+        | b"session.schedule_rearmed"
+        | b"session.schedule_cancelled"
         | b"subagent.started"
         | b"system.notification" => return None,
         _ if kind.starts_with(b"model.") => Body::Record,

@@ -1,5 +1,7 @@
 use super::*;
 use crate::attempts::Mark;
+use crate::event::{Besides, Body, Event, Limit, ScheduleChange};
+use crate::scan::Text;
 use crate::session::NoAnswer;
 use crate::turn::{Closed, Ending};
 use crate::verdict::reported_state::{ReportedState, State};
@@ -180,7 +182,7 @@ fn case_358_what_is_told_of_background_work_is_one_and_ends_with_its_process() {
     assert!(told.background.shells == 1 && told.because.to_string().contains("1 background shell"), "{}", told.because);
     session.observed.facts.shells = vec!["one".into()];
     session.observed.owner = Owner::Gone { pid: 7, at: None };
-    assert_eq!((row(&session).status, row(&session).background), (Status::Ended, Background::default()));
+    assert_eq!((row(&session).status, row(&session).background.counts()), (Status::Ended, Background::default()));
 }
 
 #[test]
@@ -235,4 +237,65 @@ fn a_log_that_cannot_be_read_tells_no_more_than_its_owner_does() {
     assert_eq!([true, false].map(|log| status(Owner::Never, log)), [Status::Ended, Status::Quiet]);
     assert_eq!(status(Owner::Alive { pid: 7, started: None }, true), Status::Quiet);
     assert_eq!(status(Owner::Gone { pid: 7, at: None }, false), Status::Ended);
+}
+
+#[test]
+fn case_765_an_idle_session_says_when_it_wakes_and_when_that_is_overdue() {
+    let at = START + Span::minutes(30);
+    let change = ScheduleChange::Armed { id: Text(b"1"), at: Some(at), after: None, repeats: false, persists: false };
+    let event =
+        Event { besides: Besides { schedule: Some(change), ..Besides::NONE }, ..Event::of(b"x", START, Body::Step) };
+    let mut session = Session::default();
+    session.observed.facts.fold(&event, Moment::of(START), &Limits::default());
+    session.observed.facts.whole = true;
+    let owner = |started| Owner::Alive { pid: 7, started };
+    session.observed.owner = owner(Some(START));
+    let judged =
+        |session: &Session, minutes: i64| session.row(Moment::of(START + Span::minutes(minutes)), &Limits::default());
+    let (idle, verdict) = judged(&session, 5);
+    assert_eq!((idle.status, idle.wakes_at), (Status::Idle, Some(at)));
+    assert!(idle.because.to_string().ends_with("wakes at 22:43"), "{}", idle.because);
+    assert_eq!(idle.short_reason.words(Moment::of(START)), "wakes at 22:43");
+    assert_eq!(verdict.limit_at, Some(at + WAKES_WITHIN), "then it is judged again");
+    let (late, verdict) = judged(&session, 31);
+    assert!(late.because.to_string().ends_with("was to wake at 22:43"), "{}", late.because);
+    assert_eq!((late.wakes_at, verdict.limit_at), (Some(at), None));
+    session.observed.owner = owner(Some(START + Span::minutes(1)));
+    assert_eq!(judged(&session, 5).0.wakes_at, None, "a process that was started later knows nothing of it");
+    session.observed.owner = Owner::Gone { pid: 7, at: None };
+    assert_eq!(judged(&session, 5).0.wakes_at, None, "nothing wakes it");
+}
+
+#[test]
+fn case_769_a_limit_is_told_until_it_is_over_and_then_is_news_again() {
+    let until = START + Span::minutes(30);
+    let failed = |kind: &'static [u8], limit: Option<Limit>| {
+        let error = Body::Error { kind: Some(Text(kind)), message: None, status: Some(429) };
+        let events = [(Body::prompt(), None), (error, limit)]
+            .map(|(body, limit)| Event { besides: Besides { limit, ..Besides::NONE }, ..Event::of(b"x", START, body) });
+        let mut session = Session::default();
+        session.observed.owner = Owner::Alive { pid: 7, started: None };
+        events.iter().for_each(|event| session.observed.facts.fold(event, Moment::of(START), &Limits::default()));
+        session
+    };
+    let at = |minutes: i64| Moment::of(START + Span::minutes(minutes));
+    let mut session = failed(b"rate_limit", Some(Limit::Until(until)));
+    session.seen = Some(START + Span::minutes(1));
+    let (row, verdict) = session.row(at(5), &Limits::default());
+    assert_eq!((row.status, row.limit_until, row.since), (Status::Failed, Some(until), START));
+    assert!(row.because.to_string().ends_with("; usage limit until 22:43") && row.is_seen, "{}", row.because);
+    assert_eq!(verdict.limit_at, Some(until));
+    let (row, _) = session.row(at(31), &Limits::default());
+    assert_eq!((row.status, row.limit_until, row.since, row.is_seen), (Status::Failed, Some(until), until, false));
+    assert!(row.because.to_string().ends_with("its usage limit is over since 22:43"), "{}", row.because);
+    for (kind, limit) in [
+        (&b"authentication"[..], Some(Limit::Until(until))),
+        (b"rate_limit", Some(Limit::Free)),
+        (b"rate_limit", None),
+        (b"rate_limit", Some(Limit::Until(Time(253_402_300_799_000)))),
+        (b"rate_limit", Some(Limit::Until(Time(i64::MAX)))),
+    ] {
+        let (row, _) = failed(kind, limit).row(at(5), &Limits::default());
+        assert_eq!((row.status, row.limit_until), (Status::Failed, None), "{limit:?}");
+    }
 }

@@ -246,6 +246,22 @@ fn case_530_agents_of_a_workflow_count_however_deep_their_logs_lie() {
     }
 }
 
+/// Given: two agents of a workflow work, of which one is described. -> Each is a line: what it is for, and what it does.
+#[test]
+fn case_767_agents_of_a_workflow_are_listed_one_by_one() {
+    let mut scene = Scene::new(&busy(), &over());
+    workflow_agent(&scene, "workflows/wf_1/agent-a1.jsonl", "make");
+    workflow_agent(&scene, "workflows/wf_1/agent-a2.jsonl", "make test");
+    let meta = br#"{"agentType":"general-purpose","description":"Build \u001b[31mit","spawnDepth":1}"#;
+    scene.world.write(&format!("projects/-work-shop/{ID}/subagents/workflows/wf_1/agent-a1.meta.json"), meta);
+    let row = scene.row();
+    let lines: Vec<_> = row.background.list.iter().map(|it| (&*it.name, it.does.as_deref())).collect();
+    let name = lines[0].0;
+    assert!(name.starts_with("Build ") && !name.contains('\u{1b}'), "{name:?}");
+    assert_eq!((lines[0].1, lines[1]), (Some("Bash: make"), ("a2", Some("Bash: make test"))));
+    assert_eq!(scene.row_at(NOW + Span::seconds(21 * 60)).background.list, []);
+}
+
 /// Given: a tree of links in a circle, of folders without end, and of more logs than are followed. -> Those are left out;
 /// of the logs, those that wrote last count.
 #[test]
