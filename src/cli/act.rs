@@ -48,7 +48,7 @@ use std::process::ExitCode;
 
 pub(super) use here::command_there;
 pub(super) use reply::{Arguments as Reply, reply};
-pub(super) use requests::{Arguments as Answer, approve, deny};
+pub(super) use requests::{Approve, Deny, approve, deny};
 pub(super) use window::keep_open;
 
 /// Arguments of `reconnect`.

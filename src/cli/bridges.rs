@@ -3,14 +3,41 @@
 
 use super::context::runtime;
 use super::trays::ask_first;
+use pilotlight_agents::adapter::{Adapter, FIRST};
+use pilotlight_agents::claude_code::ClaudeCode;
+#[cfg(unix)]
+use pilotlight_agents::claude_code::bridge::HookConfig;
 use pilotlight_agents::copilot::bridge::{BridgeConfig, Files as BridgeFiles, is_listened_to};
 use pilotlight_engine::control::{self, origin};
-use pilotlight_system::paths;
+use pilotlight_system::paths::{self, Folders};
 use pilotlight_system::runtime::Runtime;
+#[cfg(unix)]
+use std::path::PathBuf;
 
 /// Whether terminals may have a bridge: the user has installed it, in whatever state it is now.
 pub(super) fn has_bridge() -> bool {
     paths::project().is_some_and(|project| BridgeFiles::new(&project).is_installed())
+}
+
+/// The agents whose bridge the user has installed, in whatever state it is now.
+pub(super) fn installed_bridges() -> Vec<&'static str> {
+    let Some(project) = paths::project() else { return Vec::new() };
+    let copilot = BridgeFiles::new(&project).is_installed().then_some(FIRST.name());
+    let claude_code = has_hook(&project).then_some(ClaudeCode.profile().names.name);
+    copilot.into_iter().chain(claude_code).collect()
+}
+
+/// Whether the user has installed the bridge to Claude Code.
+fn has_hook(project: &Folders) -> bool {
+    !matches!(paths::data_folder(project).join("bridge-claude-code").try_exists(), Ok(false))
+}
+
+/// Where Claude Code's hooks are listened for. `shared`: other processes may listen there, too, one at a time.
+#[cfg(unix)]
+pub(super) fn hooks(project: &Folders, folder: PathBuf, shared: bool) -> HookConfig {
+    let project = project.clone();
+    let is_installed = Box::new(move || has_hook(&project));
+    HookConfig { folder, is_installed, is_users: origin::is_listener_of_user, shared }
 }
 
 /// Where a command listens for bridges: `None` if the bridge is not installed, or another process listens already.

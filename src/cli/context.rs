@@ -1,6 +1,6 @@
 //! What every command starts from: Copilot's homes, the settings, and what the user has seen; and the engine on them.
 
-use super::bridges::has_bridge;
+use super::bridges::installed_bridges;
 use super::observe::{Effort, observe};
 use super::report::{LINE_MAX, say};
 use crate::doctor::CheckContext;
@@ -129,7 +129,7 @@ impl Context {
         let reports = self.reports();
         let followed = [self.followed(), reports.clone()].concat();
         let mut engine = Engine::new(&followed, self.config.clone(), self.seen.clone());
-        engine.note_bridge(self.demo.is_none() && has_bridge());
+        engine.note_bridges(if self.demo.is_none() { installed_bridges() } else { Vec::new() });
         if let Some(path) = self.config_path.clone() {
             let named = self.named_homes.clone();
             let may_grow = named.is_empty() && self.demo.is_none();

@@ -1,6 +1,7 @@
 //! The command line, one file per subcommand. Arguments are parsed here and interpreted by each command.
 
 mod act;
+mod agent_hook;
 mod agents;
 mod ask;
 mod asking;
@@ -86,9 +87,9 @@ enum Command {
     /// Explain why a session has its status, and what would change it
     Explain(explain::Arguments),
     /// Approve a permission request, once
-    Approve(act::Answer),
+    Approve(act::Approve),
     /// Deny a permission request
-    Deny(act::Answer),
+    Deny(act::Deny),
     /// Answer what a session asks you: a question, a tool's form, a plan
     Answer(act::Reply),
     /// Have Copilot ask, in its terminal, whether Pilotlight may answer there
@@ -105,6 +106,9 @@ enum Command {
     Next(next::Arguments),
     /// Report what a session does, from its agent's own hook
     Report(hook::Arguments),
+    /// Answer what an agent asks its user, started by the agent's hook
+    #[command(hide = true)]
+    Hook(agent_hook::Arguments),
     /// Replay a session's log: which statuses it had, when, and why
     Replay(replay::Arguments),
     /// Try Pilotlight on scripted sessions, without an agent
@@ -138,6 +142,10 @@ fn command_line() -> clap::Command {
 
 /// Parses the arguments and runs the command.
 pub fn run() -> ExitCode {
+    // Before anything that takes time: its agent waits.
+    if let Some(code) = agent_hook::run_first(std::env::args_os()) {
+        return code;
+    }
     let began = wall_nanoseconds();
     // Answers a shell's request for completions, and exits.
     clap_complete::CompleteEnv::with_factory(command_line).var(pages::COMPLETES).complete();
@@ -152,6 +160,7 @@ pub fn run() -> ExitCode {
     match &arguments.command {
         Some(Command::Demo(arguments)) if let Some(code) = arguments.part() => return code,
         Some(Command::Report(arguments)) => return hook::run(arguments, began),
+        Some(Command::Hook(arguments)) => return agent_hook::run(arguments),
         _ => {}
     }
     descriptors::raise();
@@ -193,6 +202,7 @@ fn carry_out(command: Option<Command>, context: Context) -> ExitCode {
         Some(Command::Show(session)) => act::show_asking(&context, &session),
         Some(Command::Next(arguments)) => next::run(&context, &arguments),
         Some(Command::Report(arguments)) => return hook::run(&arguments, wall_nanoseconds()),
+        Some(Command::Hook(arguments)) => return agent_hook::run(&arguments),
         Some(Command::Replay(arguments)) => replay::run(&context, &arguments),
         Some(Command::Demo(arguments)) => demo::run(context, &arguments),
         Some(Command::NotifyTest) => notify_test::run(&context),

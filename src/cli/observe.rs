@@ -1,7 +1,7 @@
 //! The sessions, as commands see them: those of the running tray, or else of an engine of this process that runs until it
 //! has its first complete picture.
 
-use super::bridges::{has_bridge, place_to_look};
+use super::bridges::{has_bridge, installed_bridges, place_to_look};
 use super::context::{Context, runtime};
 use super::report::say;
 use super::trays::{ask_first, unresponsive};
@@ -58,6 +58,8 @@ pub(super) struct Observer {
     pub(super) only: Vec<Box<str>>,
     /// The user has installed the bridge.
     pub(super) has_bridge: bool,
+    /// The agents whose bridge the user has installed.
+    bridged_agents: Vec<&'static str>,
 }
 
 /// The sessions that are open, and those that ended last; with `past`, all others on disk as well.
@@ -76,6 +78,7 @@ impl Observer {
             seen: context.seen.clone(),
             only: context.only.clone(),
             has_bridge: context.demo.is_none() && has_bridge(),
+            bridged_agents: if context.demo.is_none() { installed_bridges() } else { Vec::new() },
         }
     }
 
@@ -98,7 +101,7 @@ impl Observer {
         let place = (effort == Effort::Ask && self.has_bridge).then(place_to_look).flatten();
         let are_bridges_known = place.is_some() || !self.has_bridge;
         let mut engine = Engine::for_one_look(&self.homes, self.config.clone(), self.seen.clone());
-        engine.note_bridge(self.has_bridge);
+        engine.note_bridges(self.bridged_agents.clone());
         if let Some(place) = place {
             engine.listen_to_bridges(Bridges::at(place));
         }

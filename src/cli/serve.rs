@@ -6,9 +6,13 @@
 
 mod relay;
 
+#[cfg(unix)]
+use super::bridges::hooks;
 use super::bridges::shared_place;
 use super::context::{Context, runtime};
 use super::report::{USAGE, say};
+#[cfg(unix)]
+use pilotlight_agents::claude_code;
 use pilotlight_agents::copilot::bridge::Bridges;
 use pilotlight_core::session::Key;
 use pilotlight_core::time::{Moment, Span, Time};
@@ -74,6 +78,10 @@ async fn serve(context: &Context) -> anyhow::Result<()> {
 async fn with_own_engine(context: &Context, folders: Vec<PathBuf>) -> anyhow::Result<()> {
     let mut engine = context.engine();
     if let Some(place) = shared_place() {
+        #[cfg(unix)]
+        if let Some(project) = paths::project() {
+            engine.listen_to_bridges(claude_code::bridge::Bridges::at(hooks(&project, place.folder.clone(), true)));
+        }
         engine.listen_to_bridges(Bridges::at(place));
     }
     engine.forward_to_holders(folders);

@@ -1,6 +1,8 @@
 //! `pilotlight`: the icon in the panel. Without a panel, a message says so, and on a terminal the live table is shown.
 //! The icon appears when a panel does.
 
+#[cfg(unix)]
+use super::bridges::hooks;
 use super::context::{Context, World, demo_hint};
 use super::live::LiveTable;
 use super::report::say;
@@ -10,6 +12,8 @@ use crate::tray::feed::Console;
 use crate::tray::instance::{Claim, Instance};
 use crate::tray::open_files::OpenFiles;
 use crate::tray::{self, Start, menu::Menu};
+#[cfg(unix)]
+use pilotlight_agents::claude_code;
 use pilotlight_agents::copilot::bridge::{BridgeConfig, BridgeEvent, Bridges, Files as BridgeFiles};
 use pilotlight_engine::View;
 use pilotlight_engine::config::Permissions;
@@ -72,6 +76,8 @@ pub(super) fn run_with(context: Context, bridges: Option<Receiver<BridgeEvent>>)
             shared: false,
             only_looks: false,
         }));
+        #[cfg(unix)]
+        engine.listen_to_bridges(claude_code::bridge::Bridges::at(hooks(project, folder.clone(), false)));
     }
     let judge = CallerPolicy { names: context.agent_names().to_vec() };
     let notifications = context.config.notifications.clone();

@@ -83,7 +83,9 @@ impl ClickHandler {
     pub(super) fn as_reported_by(&self, clicker: Option<u32>, effect: Effect) -> Effect {
         let Effect::Act(order) = &effect else { return effect };
         let (what, request) = match &order.operation {
-            Operation::Approve(Which::Shown { id, .. }) => (Reviewed::Permission, id.clone()),
+            Operation::Approve(Which::Shown { id, .. }) | Operation::Always { which: Which::Shown { id, .. }, .. } => {
+                (Reviewed::Permission, id.clone())
+            }
             Operation::Answer(Reply::Give { request, .. }) => (Reviewed::Question, request.clone()),
             _ => return effect,
         };

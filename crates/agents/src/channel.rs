@@ -43,7 +43,7 @@ use fault::Place;
 use order::{Policy, Prompt, SilentTurn};
 use pilotlight_core::action::ServerState;
 use pilotlight_core::attempts::Mark;
-use pilotlight_core::order::{Reply, Which};
+use pilotlight_core::order::{Decision, Reply, Which};
 use pilotlight_core::stream_probe::Word;
 use request::Request;
 use std::fmt;
@@ -64,7 +64,12 @@ pub trait Channel: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// Why it was not answered, or what is not confirmed.
-    async fn answer(&self, context: &ActionContext, which: &Which, approve: bool) -> Result<String, Failure>;
+    async fn answer(&self, context: &ActionContext, which: &Which, decision: &Decision) -> Result<String, Failure>;
+
+    /// Whether it takes more than yes or no: a note, a stop, a rule.
+    fn takes_more(&self) -> bool {
+        false
+    }
 
     /// Answers a question, or shows it. Returns what was achieved.
     ///

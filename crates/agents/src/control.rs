@@ -8,6 +8,8 @@ use async_trait::async_trait;
 use pilotlight_core::action;
 use pilotlight_core::order::Step;
 use pilotlight_core::session::Observed;
+use pilotlight_core::time::Span;
+use pilotlight_core::turn::Request;
 use pilotlight_core::verdict::Asking;
 use pilotlight_system::clock::Clock;
 use std::path::{Path, PathBuf};
@@ -62,6 +64,24 @@ pub struct KnownServers<'a> {
 
 /// The bridges of an agent: connections that its terminals make to us.
 pub trait Bridges: Send {
+    /// The name of the agent.
+    fn agent(&self) -> &'static str;
+
+    /// Whether a session's bridge is connected as long as the session runs. If not, it connects when the session asks.
+    fn stays_connected(&self) -> bool {
+        true
+    }
+
+    /// Puts settings in force. Called before it begins to listen.
+    fn configure(&mut self, _settings: BridgeSettings) {}
+
+    /// Takes note of what the session's files say, before it [reports](Self::report): of what is open in the session, some may
+    /// have been answered in its terminal.
+    fn observe(&mut self, _session: &str, _observed: &Observed) {}
+
+    /// Lets go of what was heard of a session that nobody watches.
+    fn forget_unwatched(&mut self, _session: &str) {}
+
     /// Begins to listen, unless it waits to be told to.
     fn start(&mut self);
 
@@ -85,6 +105,15 @@ pub trait Bridges: Send {
     fn bridge(&self, session: &str, owner: u32) -> Option<Arc<dyn Bridge>>;
 }
 
+/// The settings of bridges.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BridgeSettings {
+    /// Releases of an agent that a bridge was not tried with may be answered, too.
+    pub untried: bool,
+    /// How long a sub-agent's request is held, which its terminal does not show meanwhile.
+    pub hold_sub_agents: Span,
+}
+
 /// What was heard of a bridge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BridgeNews {
@@ -95,7 +124,7 @@ pub enum BridgeNews {
 }
 
 /// What a session's bridge reports.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct BridgeReport {
     /// What it may do.
     pub bridge: action::Bridge,
@@ -107,4 +136,6 @@ pub struct BridgeReport {
     pub approves_all: Option<bool>,
     /// The session's open questions to its user.
     pub questions: Vec<Asking>,
+    /// Its open requests, where its log has none.
+    pub requests: Vec<Request>,
 }

@@ -18,7 +18,7 @@ pub use super::session::{Bridge, Control, ServerState};
 pub(crate) use reach::may_await_user;
 pub use reach::{OTHER_VERSION, awaits_bridge, bridge_words, has_open_tool, is_bridged, questions};
 pub use recovery::{is_cut_off, is_hosting};
-pub use spec::{Action, Operation, Reply, Which};
+pub use spec::{Action, Decision, Denial, Operation, Reply, Which};
 pub use spec::{ActionFlag, Callers};
 
 use super::owner::{HoldProof, Owner};
@@ -85,6 +85,7 @@ fn takes(action: Action, session: &Session, status: Status) -> Result<(), Refusa
     let supervised = session.observed.supervised.as_ref();
     let is_of_program = session.observed.about.kind == Kind::Sdk;
     match action {
+        Action::Approve | Action::Deny | Action::Answer if is_bridged(session) => Ok(()),
         Action::Approve | Action::Deny | Action::Answer => Err(match supervised {
             Some(supervised) => Refusal::InBackground { attach: supervised.attach.clone() },
             None if is_of_program => Refusal::Unreachable { instead: Instead::AnswerThere, remedy: Remedy::None },

@@ -3,7 +3,7 @@
 //!
 //! Servers do not validate answers: a choice that was never offered, or a wrongly filled form, is passed on to the
 //! model or the tool. So only questions that are fully understood are answered; for others the reason is kept, and the
-//! user answers them where they were asked. A plan is only ever approved for interactive mode, never for a mode that
+//! user answers them where they were asked. A plan of Copilot's is only ever approved for interactive mode, never for a mode that
 //! acts without asking.
 
 mod field;
@@ -26,6 +26,8 @@ const SAID_MAX: usize = 60;
 const FIELDS_MAX: usize = 30;
 /// The action with which a plan is approved: the agent continues, and asks as before.
 const INTERACTIVE: &str = "interactive";
+/// The reason given for a question that is too long.
+const TOO_LONG: &str = "it is too long";
 /// The keys that limit a field's values.
 const LIMITS: [&str; 6] = ["minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems"];
 /// The keys that a form's schema may have.
@@ -52,6 +54,13 @@ pub struct Choice {
     pub words: Box<str>,
     /// What its server is sent.
     result: Value,
+}
+
+impl Choice {
+    /// A choice with these words, for which the server of the question is sent this.
+    pub fn new(words: &str, result: Value) -> Self {
+        Self { words: words.into(), result }
+    }
 }
 
 /// The kinds of questions.
@@ -94,7 +103,7 @@ impl Form {
             "exit_plan_mode.requested" => Self::of_plan(data),
             _ => Err(UNKNOWN),
         }?;
-        if form.is_bounded() { Ok(form) } else { Err("it is too long") }
+        if form.is_bounded() { Ok(form) } else { Err(TOO_LONG) }
     }
 
     /// Whether it is no longer than one may be.
@@ -102,6 +111,15 @@ impl Form {
         let most = self.fields().iter().map(|field| field.listed().len()).chain([self.choices.len()]).max();
         let is_too_long = self.texts().map(str::len).sum::<usize>() > WHOLE_MAX;
         !is_too_long && self.fields().len() <= FIELDS_MAX && most <= Some(CHOICES_MAX)
+    }
+
+    /// A plan of the agent's, to be approved by one of these choices, or sent back in the user's own words.
+    ///
+    /// # Errors
+    /// Why it cannot be answered from here, without quoting it.
+    pub fn plan(request: &str, text: &str, choices: Vec<Choice>) -> Result<Self, &'static str> {
+        let form = Self { request: request.into(), kind: Kind::Plan, text: text.into(), choices, takes_text: true };
+        if form.is_bounded() { Ok(form) } else { Err(TOO_LONG) }
     }
 
     fn of_input(data: &Value) -> Result<Self, &'static str> {

@@ -1,7 +1,7 @@
 //! Orders to act on a session, and the reports that come back: one vocabulary for the menu, the commands and the
 //! control socket.
 
-pub use super::action::{Operation, Reply, Which};
+pub use super::action::{Decision, Denial, Operation, Reply, Which};
 
 use super::action::ActionFlag;
 use super::fleet::Label;

@@ -306,6 +306,7 @@ fn request(told: RequestReport) -> Option<Request> {
         sub_agent: None,
         is_managed: false,
         is_probable: told.is_probable,
+        over_bridge: told.over_bridge,
         at: Moment::default(),
     })
 }

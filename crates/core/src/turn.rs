@@ -226,7 +226,7 @@ pub fn request_verb(kind: &str) -> Option<&'static str> {
 }
 
 /// Maximum length of a permission request's text, in characters. Only its server can show a longer one.
-pub(crate) const ASKS_MAX: usize = 2000;
+pub const ASKS_MAX: usize = 2000;
 
 /// Maximum number of paths that a permission request may ask for to be shown with them.
 pub const PATHS_MAX: usize = 20;
@@ -278,8 +278,23 @@ pub struct Request {
     pub is_managed: bool,
     /// Nothing says that it is open, but there is no other reason known for what is seen.
     pub is_probable: bool,
+    /// What its bridge takes besides yes and no, if the bridge reports it, and not the log.
+    #[serde(default)]
+    pub over_bridge: Option<AnswerOptions>,
     /// When it was made.
     pub at: Moment,
+}
+
+/// What a request's bridge takes besides yes and no, and how the request stands.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct AnswerOptions {
+    /// The rules that "always" adds, in words and with where they go, if there are any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub always: Option<Box<str>>,
+    /// A sub-agent asks: its terminal shows no dialog as long as we may answer.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_held: bool,
 }
 
 impl Request {

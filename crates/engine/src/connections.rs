@@ -23,10 +23,10 @@ use std::path::PathBuf;
 pub(super) struct Connections {
     /// What is being done with sessions, and the connections that are kept to their servers.
     pub(super) tasks: Tasks,
-    /// Those that are listened for, if any are.
-    pub(super) bridges: Option<Box<dyn Bridges>>,
-    /// The user has installed the bridge, whoever listens for it.
-    pub(super) bridge_is_installed: bool,
+    /// Those that are listened for, of each agent that has some.
+    pub(super) bridges: Vec<Box<dyn Bridges>>,
+    /// The agents whose bridge the user has installed, whoever listens for it.
+    pub(super) bridged_agents: Vec<&'static str>,
     pub(super) stream_probes: StreamProbes,
     pub(super) server_searches: ServerSearches,
     /// The folders in which commands of ours serve the sessions that they hold.
@@ -38,8 +38,8 @@ impl Connections {
     pub(super) fn new() -> Self {
         Self {
             tasks: Tasks::new(),
-            bridges: None,
-            bridge_is_installed: false,
+            bridges: Vec::new(),
+            bridged_agents: Vec::new(),
             stream_probes: StreamProbes::default(),
             server_searches: ServerSearches::default(),
             holder_folders: Vec::new(),

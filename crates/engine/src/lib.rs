@@ -155,14 +155,14 @@ impl Engine {
         self.on_first_attach = Some(Box::new(serve));
     }
 
-    /// Notes whether the user has installed the bridge: another process may listen for it.
-    pub fn note_bridge(&mut self, is_installed: bool) {
-        self.connections.bridge_is_installed = is_installed;
+    /// Notes the agents whose bridge the user has installed: another process may listen for it.
+    pub fn note_bridges(&mut self, agents: Vec<&'static str>) {
+        self.connections.bridged_agents = agents;
     }
 
-    /// Listens for these bridges. Must be called before [`run`](Self::run).
+    /// Listens for the bridges of one more agent. Must be called before [`run`](Self::run).
     pub fn listen_to_bridges(&mut self, bridges: impl Bridges + 'static) {
-        self.connections.bridges = Some(Box::new(bridges));
+        self.connections.bridges.push(Box::new(bridges));
     }
 
     /// From now on, a session that is to be resumed in a terminal is resumed by whoever receives what to run.
@@ -210,9 +210,7 @@ impl Engine {
     async fn start_up(&mut self, signals: &mut SignalSource, view: &mut dyn View) -> ControlFlow<()> {
         self.disk.file_systems.reload(&self.disk.homes);
         self.disk.ask_file_systems(&mut self.world);
-        if let Some(bridges) = &mut self.connections.bridges {
-            bridges.start();
-        }
+        self.connections.start_bridges(&self.world.config);
         self.disk.start_following_config(&self.world, view);
         self.machines().follow();
         self.disk.scan_processes_now(&mut self.world);

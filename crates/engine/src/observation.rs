@@ -144,7 +144,7 @@ impl Engine {
     /// Whether all is known that can be found out in `waited`.
     fn is_complete(&mut self, waited: Span) -> bool {
         let Self { world, disk, connections, .. } = self;
-        let waits_for_bridges = connections.is_listening_to_bridges() && waited <= BRIDGES_CONNECT_WITHIN;
+        let waits_for_bridges = connections.awaits_bridges() && waited <= BRIDGES_CONNECT_WITHIN;
         let is_settled = |session: &Session| {
             (session.observed.held != HoldProof::Pending || waited > LOCKS_SHOW_WITHIN)
                 && !session.liveness.probing_stream

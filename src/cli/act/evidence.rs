@@ -18,8 +18,11 @@ pub(super) enum Evidence {
 pub(super) fn evidence(operation: &Operation, before: &Session, now: &Session) -> Evidence {
     let (before, facts) = (&before.observed.facts, &now.observed.facts);
     match operation {
-        Operation::Approve(which) | Operation::Deny(which) => {
-            let wanted = matches!(operation, Operation::Approve(_));
+        Operation::Approve(which)
+        | Operation::Always { which, .. }
+        | Operation::Deny(which)
+        | Operation::DenyWith { which, .. } => {
+            let wanted = operation.approved().is_some();
             let ids: Vec<&str> = match which {
                 Which::These(ids) => ids.iter().map(String::as_str).collect(),
                 Which::Shown { id, .. } => vec![id],

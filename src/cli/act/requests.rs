@@ -11,9 +11,10 @@ use crate::cli::ask::{confirm, has_terminal};
 use crate::cli::asking::{Asks, MaybeNamed};
 use crate::cli::context::Context;
 use crate::cli::pick::{Named, Picked};
+use crate::cli::report::{USAGE, say};
 use pilotlight_core::confusable::find_confusable;
 use pilotlight_core::fleet::Session;
-use pilotlight_core::order::{LOG_DIFFERS, Operation, Outcome, Which};
+use pilotlight_core::order::{Denial, LOG_DIFFERS, Operation, Outcome, Which};
 use pilotlight_engine::control::ORDER_MAX;
 use sha2::{Digest, Sha256};
 use std::process::ExitCode;
@@ -42,6 +43,30 @@ pub(in crate::cli) struct Arguments {
     sha256: Option<String>,
 }
 
+/// Arguments of `approve`.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Approve {
+    #[command(flatten)]
+    which: Arguments,
+    /// Also allow, from now on, what the rules say that the request suggests. They are shown, and you are asked. Claude Code
+    /// alone
+    #[arg(long, conflicts_with_all = ["all", "yes", "sha256"])]
+    always: bool,
+}
+
+/// Arguments of `deny`.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Deny {
+    #[command(flatten)]
+    which: Arguments,
+    /// Tell the agent why. Claude Code alone
+    #[arg(long, value_name = "TEXT")]
+    note: Option<String>,
+    /// Stop its turn as well; the agent then does not hear the note. Claude Code alone
+    #[arg(long)]
+    stop: bool,
+}
+
 impl Arguments {
     /// Those that show the request of the session that is named, and ask.
     pub(in crate::cli) fn of(named: &Named) -> Self {
@@ -54,31 +79,49 @@ impl Arguments {
     }
 }
 
-pub(in crate::cli) fn approve(context: &Context, arguments: &Arguments) -> anyhow::Result<ExitCode> {
+pub(in crate::cli) fn approve(context: &Context, arguments: &Approve) -> anyhow::Result<ExitCode> {
     let verb = ActionSpec {
         name: "approve",
         question: "Approve this request, once?",
-        operation: Operation::Approve,
+        operation: &Operation::Approve,
         approves: true,
+        always: arguments.always,
     };
-    answer(context, arguments, &verb)
+    answer(context, &arguments.which, &verb)
 }
 
-pub(in crate::cli) fn deny(context: &Context, arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let verb = ActionSpec { name: "deny", question: "Deny this request?", operation: Operation::Deny, approves: false };
-    answer(context, arguments, &verb)
+pub(in crate::cli) fn deny(context: &Context, arguments: &Deny) -> anyhow::Result<ExitCode> {
+    let denial = Denial { note: arguments.note.clone(), stop: arguments.stop };
+    if denial.note.as_deref().is_some_and(|note| note.trim().is_empty()) {
+        say("an empty note says nothing: leave `--note` out, or say why");
+        return Ok(ExitCode::from(USAGE));
+    }
+    let operation = |which| match &denial {
+        Denial { note: None, stop: false } => Operation::Deny(which),
+        denial => Operation::DenyWith { which, denial: denial.clone() },
+    };
+    let verb = ActionSpec {
+        name: "deny",
+        question: "Deny this request?",
+        operation: &operation,
+        approves: false,
+        always: false,
+    };
+    answer(context, &arguments.which, &verb)
 }
 
 /// A way to answer requests.
-struct ActionSpec {
+struct ActionSpec<'a> {
     name: &'static str,
     question: &'static str,
-    operation: fn(Which) -> Operation,
+    operation: &'a dyn Fn(Which) -> Operation,
     /// Whether it approves: nobody can approve what nobody could read.
     approves: bool,
+    /// Whether it adds the rules that the request suggests.
+    always: bool,
 }
 
-fn answer(context: &Context, arguments: &Arguments, verb: &ActionSpec) -> anyhow::Result<ExitCode> {
+fn answer(context: &Context, arguments: &Arguments, verb: &ActionSpec<'_>) -> anyhow::Result<ExitCode> {
     with_asking(context, &arguments.session, Asks::Permission, |session| {
         if let Some(refused) = refused_to_agent(context) {
             return Ok(refused);
@@ -125,7 +168,7 @@ fn answer_one(
     arguments: &Arguments,
     session: &Picked,
     id: String,
-    verb: &ActionSpec,
+    verb: &ActionSpec<'_>,
 ) -> anyhow::Result<Outcome> {
     let mut reader = RequestReader::new(&session.label, &id);
     let look = order(session, Operation::Look(id.clone()));
@@ -166,12 +209,31 @@ fn answer_one(
         }
         _ => {}
     }
+    if verb.always {
+        let Some(rules) = suggested_rules(session, &id) else {
+            return Ok(refuse("the request suggests no rule that could be shown: it was left open"));
+        };
+        say(&format!("from now on also allowed: {rules}"));
+        if confirm("Approve this request, and allow that from now on?") != Some(true) {
+            return Ok(refuse("the request was left open"));
+        }
+        let operation = |which| Operation::Always { which, rules: rules.clone() };
+        let answer = order(session, operation(as_shown(context, session, id, request.text, &operation)));
+        let_be_read(context, shown_at)?;
+        return carry_out(context, session, &answer, false, &mut Printer);
+    }
     if arguments.asks() && confirm(verb.question) != Some(true) {
         return Ok(refuse("the request was left open"));
     }
     let answer = order(session, (verb.operation)(as_shown(context, session, id, request.text, verb.operation)));
     let_be_read(context, shown_at)?;
     carry_out(context, session, &answer, false, &mut Printer)
+}
+
+/// The rules that a request suggests, in words.
+fn suggested_rules(session: &Session, id: &str) -> Option<String> {
+    let request = session.observed.facts.requests.iter().find(|request| *request.request == *id)?;
+    request.over_bridge.as_ref()?.always.as_deref().map(str::to_owned)
 }
 
 /// The SHA-256 of a text, in hexadecimal digits.
@@ -185,7 +247,7 @@ fn as_shown(
     session: &Session,
     id: String,
     text: String,
-    operation: fn(Which) -> Operation,
+    operation: &dyn Fn(Which) -> Operation,
 ) -> Which {
     let shown = Which::Shown { id, text };
     let whole = context.with_home(order(session, operation(shown.clone())));

@@ -67,6 +67,8 @@ pub struct LogView {
     pub commands: Vec<(Call, Box<str>)>,
     /// When a turn was last aborted.
     pub aborted: Option<Time>,
+    /// Whether its process says that it waits for its user.
+    pub waits: bool,
     /// Whether the session has been silent for longer than the limit.
     pub silent: bool,
 }

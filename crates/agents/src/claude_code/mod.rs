@@ -14,6 +14,7 @@
 //! Seen with 2.1.197, 2.1.330 and 2.1.332 on Linux.
 
 mod adapter;
+pub mod bridge;
 mod cron;
 mod head;
 mod jobs;

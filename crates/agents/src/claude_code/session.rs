@@ -105,6 +105,8 @@ impl ClaudeReader {
     }
 
     fn read_log(&mut self, reading: &Reading<'_>, observed: &mut Observed, buffer: &mut Vec<u8>) -> ReadStatus {
+        // Its log has none. Those that its bridge reports are not the log's.
+        observed.facts.requests.clear();
         let result = reading.log(&mut self.tail, &LOG_FORMAT, &self.log, observed, buffer);
         let is_cut = self.sub_agents.refresh(&self.log, reading, buffer);
         observed.facts.set_sub_agents(self.sub_agents.known());

@@ -103,6 +103,7 @@ fn request(tool: &OpenTool, id: Box<str>, sub_agent: Option<&str>) -> Request {
         sub_agent: sub_agent.map(Into::into),
         is_managed: false,
         is_probable: true,
+        over_bridge: None,
         at: tool.at,
     }
 }

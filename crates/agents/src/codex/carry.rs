@@ -9,7 +9,7 @@ use crate::channel::failure::Failure;
 use crate::channel::request::Request;
 use crate::channel::{Channel, open_request};
 use async_trait::async_trait;
-use pilotlight_core::order::{Reply, Step, Which};
+use pilotlight_core::order::{Decision, Reply, Step, Which};
 use pilotlight_core::text::counted;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -103,7 +103,8 @@ impl Channel for DaemonSocket {
         request.map_err(|gone| other.map_or(gone, |other| Failure::open_instead(&other)))
     }
 
-    async fn answer(&self, context: &ActionContext, which: &Which, approve: bool) -> Result<String, Failure> {
+    async fn answer(&self, context: &ActionContext, which: &Which, decision: &Decision) -> Result<String, Failure> {
+        let approve = decision.approves();
         let mut subscription = Subscription::new(self, context).await?;
         let result = answer_over(&mut subscription, context, which, approve).await;
         subscription.leave().await;

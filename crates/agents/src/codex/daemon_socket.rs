@@ -12,7 +12,7 @@ use crate::channel::{Channel, Service, ServiceReport, action_context::ActionCont
 use async_trait::async_trait;
 use pilotlight_core::order::Step;
 #[cfg(not(unix))]
-use pilotlight_core::order::{Reply, Which};
+use pilotlight_core::order::{Decision, Reply, Which};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -75,7 +75,7 @@ impl Channel for DaemonSocket {
         Err(Failure::no_longer_open())
     }
 
-    async fn answer(&self, _: &ActionContext, _: &Which, _: bool) -> Result<String, Failure> {
+    async fn answer(&self, _: &ActionContext, _: &Which, _: &Decision) -> Result<String, Failure> {
         Err(Failure::no_longer_open())
     }
 

@@ -2,7 +2,7 @@
 //! bridge may do there, and whether its user can be asked to allow more.
 
 use crate::owner::Owner;
-use crate::session::{Bridge, BridgeSetup, Kind, ServerState, Session};
+use crate::session::{Allows, Bridge, BridgeSetup, Kind, ServerState, Session};
 use crate::verdict::Asking;
 use crate::words::offer::Does;
 use crate::words::refusal::{Instead, Refusal, Remedy, untried};
@@ -102,7 +102,7 @@ pub(super) fn remedy(session: &Session) -> Remedy {
 
 /// Whether only a bridge could reach the session, and none is connected that may be there.
 pub fn awaits_bridge(session: &Session) -> bool {
-    matches!(remedy(session), Remedy::Unheard | Remedy::Anew)
+    session.observed.allows != Allows::Process && matches!(remedy(session), Remedy::Unheard | Remedy::Anew)
 }
 
 /// The release of its Copilot.

@@ -107,8 +107,16 @@ pub enum Operation {
     Look(String),
     /// Allow open requests, once.
     Approve(Which),
+    /// Allow an open request, and have its agent allow from now on what these rules say.
+    Always {
+        which: Which,
+        /// The rules, as the user was shown them.
+        rules: String,
+    },
     /// Refuse open requests.
     Deny(Which),
+    /// Refuse open requests, and more.
+    DenyWith { which: Which, denial: Denial },
     /// Answer an open question, or only show it.
     Answer(Reply),
     /// Bring the session back under control.
@@ -149,6 +157,44 @@ pub enum Which {
         /// What the user was shown.
         text: String,
     },
+}
+
+/// How open permission requests are answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// Allowed, once.
+    Approve,
+    /// Allowed, and from now on whatever these rules say, in the words that the user was shown.
+    Always { rules: String },
+    /// Refused.
+    Deny(Denial),
+}
+
+/// What goes with a refusal.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Denial {
+    /// What the agent is told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    /// Whether its turn is stopped. Its agent may then not hear the note.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stop: bool,
+}
+
+impl Decision {
+    /// A plain refusal.
+    pub const DENY: Self = Self::Deny(Denial { note: None, stop: false });
+
+    /// Whether it allows what is requested.
+    pub const fn approves(&self) -> bool {
+        matches!(self, Self::Approve | Self::Always { .. })
+    }
+
+    /// Whether it says more than yes or no, which not every agent takes.
+    pub fn says_more(&self) -> bool {
+        *self != Self::Approve && *self != Self::DENY
+    }
 }
 
 /// What to do about an open question. It is named by its id, so that one that arrives later is never answered.
@@ -259,12 +305,31 @@ impl Action {
 }
 
 impl Operation {
+    /// The requests that it answers, and how.
+    pub fn decision(&self) -> Option<(&Which, Decision)> {
+        Some(match self {
+            Self::Approve(which) => (which, Decision::Approve),
+            Self::Always { which, rules } => (which, Decision::Always { rules: rules.clone() }),
+            Self::Deny(which) => (which, Decision::DENY),
+            Self::DenyWith { which, denial } => (which, Decision::Deny(denial.clone())),
+            _ => return None,
+        })
+    }
+
+    /// The requests that it allows.
+    pub const fn approved(&self) -> Option<&Which> {
+        match self {
+            Self::Approve(which) | Self::Always { which, .. } => Some(which),
+            _ => None,
+        }
+    }
+
     /// The action that orders it.
     pub const fn action(&self) -> Action {
         match self {
             // What can be approved can be looked at.
-            Self::Look(_) | Self::Approve(_) => Action::Approve,
-            Self::Deny(_) => Action::Deny,
+            Self::Look(_) | Self::Approve(_) | Self::Always { .. } => Action::Approve,
+            Self::Deny(_) | Self::DenyWith { .. } => Action::Deny,
             Self::Answer(_) => Action::Answer,
             Self::Continue => Action::Continue,
             Self::Reconnect { resend: false } => Action::Reconnect,

@@ -131,6 +131,7 @@ impl Facts {
                         sub_agent,
                         is_managed: managed,
                         is_probable: false,
+                        over_bridge: None,
                         at,
                     });
                 }

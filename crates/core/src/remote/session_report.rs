@@ -8,7 +8,7 @@ use crate::form::Form;
 use crate::short_reason::ShortReason;
 use crate::text::{COMMAND_MAX, plain};
 use crate::time::{Moment, Time};
-use crate::turn::Ending;
+use crate::turn::{AnswerOptions, Ending};
 use crate::words::offer::Does;
 use serde::{Deserialize, Serialize};
 
@@ -95,6 +95,8 @@ pub(super) struct RequestReport {
     pub(super) text: Option<Box<str>>,
     pub(super) paths: Vec<Box<str>>,
     pub(super) is_probable: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) over_bridge: Option<AnswerOptions>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -183,6 +185,7 @@ impl SessionReport {
                     text: request.asks.clone(),
                     paths: request.paths.clone(),
                     is_probable: request.is_probable,
+                    over_bridge: request.over_bridge.clone(),
                 })
                 .collect(),
             question: row.question.as_ref().map(|question| QuestionReport {

@@ -32,6 +32,7 @@ impl Request {
             sub_agent: None,
             is_managed: false,
             is_probable: false,
+            over_bridge: None,
             at,
         }
     }

@@ -53,6 +53,16 @@ pub(super) const SPAN: Form<Span> = Form {
     show: |span| quoted(&span::text(*span)),
 };
 
+/// A span for which something is held up, which nobody is to wait for long.
+pub(super) const HOLD: Form<Span> = Form {
+    text: "a span of time of at most \"15s\", or \"0s\" for not at all",
+    read: |value| match (WAIT.read)(value)?.unwrap_or(Span::ZERO) {
+        span if span > Span::seconds(15) => Err(Wrong::new(value, "this is longer")),
+        span => Ok(span),
+    },
+    show: |span| quoted(&if *span == Span::ZERO { NEVER.to_owned() } else { span::text(*span) }),
+};
+
 /// A span after which something is done, if ever.
 pub(super) const WAIT: Form<Option<Span>> = Form {
     text: "a span of time, such as \"90s\" or \"1h30m\", or \"0s\" for never",

@@ -191,6 +191,11 @@ const FIELDS: &[Setting] = settings! {
     /// desktop's shortcut. Otherwise Pilotlight asks you.
     "scripts-may-answer": SWITCH => actions.scripts_may_answer;
 
+    ["claude-code"]
+    /// How long a sub-agent's request is held for you to answer it here, over the bridge. The terminal shows its dialog only
+    /// after that.
+    "hold-sub-agents": HOLD => actions.hold_sub_agents;
+
     ["codex"]
     /// Codex's daemon, which runs the sessions of all its terminals: ask it when you approve, deny or stop something, also
     /// watch what its sessions ask, or never connect to it. It is neither started nor kept alive.

@@ -148,6 +148,7 @@ pub struct Actions {
     pub continue_prompt: Option<String>,
     pub ask_servers: bool,
     pub bridge_untried: bool,
+    pub hold_sub_agents: Span,
     pub scripts_may_answer: bool,
 }
 
@@ -162,6 +163,7 @@ impl Default for Actions {
             continue_prompt: None,
             ask_servers: true,
             bridge_untried: false,
+            hold_sub_agents: Span::ZERO,
             scripts_may_answer: false,
         }
     }

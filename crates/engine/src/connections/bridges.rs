@@ -1,56 +1,84 @@
 //! Applies what the bridges to terminals report to their sessions.
 
+use crate::config::Config;
 use crate::connections::Connections;
 use crate::world::World;
 use pilotlight_agents::channel::Bridge;
-use pilotlight_agents::control::{BridgeNews, Bridges};
-use pilotlight_core::session::{BridgeSetup, Key};
+use pilotlight_agents::control::{BridgeNews, BridgeReport, BridgeSettings, Bridges};
+use pilotlight_core::session::{BridgeSetup, Key, Session};
+use pilotlight_core::verdict::reported_state::State;
 use pilotlight_system::clock::Clock;
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::Poll;
 
 /// What is next heard of a bridge. Never returns while nobody listens.
-pub(crate) async fn next_news(bridges: &mut Option<Box<dyn Bridges>>, clock: &Clock) -> BridgeNews {
-    poll_fn(|context| match bridges {
-        Some(bridges) => bridges.poll_news(context, clock),
-        None => Poll::Pending,
+pub(crate) async fn next_news(bridges: &mut [Box<dyn Bridges>], clock: &Clock) -> BridgeNews {
+    poll_fn(|context| {
+        let mut news = bridges.iter_mut().map(|bridges| bridges.poll_news(context, clock));
+        news.find(Poll::is_ready).unwrap_or(Poll::Pending)
     })
     .await
 }
 
 impl Connections {
-    /// Whether we listen for bridges.
-    pub(crate) fn is_listening_to_bridges(&self) -> bool {
-        self.bridges.as_ref().is_some_and(|bridges| bridges.is_listening())
+    /// Begins to listen for bridges.
+    pub(crate) fn start_bridges(&mut self, config: &Config) {
+        self.configure_bridges(config);
+        self.bridges.iter_mut().for_each(|bridges| bridges.start());
+    }
+
+    /// Puts the settings of bridges in force.
+    pub(crate) fn configure_bridges(&mut self, config: &Config) {
+        let settings =
+            BridgeSettings { untried: config.actions.bridge_untried, hold_sub_agents: config.actions.hold_sub_agents };
+        self.bridges.iter_mut().for_each(|bridges| bridges.configure(settings));
+    }
+
+    /// Whether a bridge may connect soon that is listened for.
+    pub(crate) fn awaits_bridges(&self) -> bool {
+        self.bridges.iter().any(|bridges| bridges.is_listening() && bridges.stays_connected())
+    }
+
+    /// Whether the bridge of this session may connect soon.
+    pub(crate) fn may_connect(&self, session: &Session) -> bool {
+        self.of(session).is_some_and(|bridges| bridges.is_listening() && bridges.stays_connected())
     }
 
     /// Whether the bridge of this session is connected and has reported what is open there.
     pub(crate) fn has_bridge_reported(&self, session: &str) -> bool {
-        self.bridges.as_ref().is_some_and(|bridges| bridges.has_reported(session))
+        self.bridges.iter().any(|bridges| bridges.has_reported(session))
     }
 
-    /// What is known of which sessions a bridge reaches.
-    fn bridge_setup(&self) -> BridgeSetup {
-        match (self.is_listening_to_bridges(), self.bridge_is_installed) {
+    /// The bridges of a session's agent.
+    fn of(&self, session: &Session) -> Option<&dyn Bridges> {
+        let agent = session.observed.agent.name();
+        self.bridges.iter().find(|bridges| bridges.agent() == agent).map(|bridges| &**bridges)
+    }
+
+    /// What is known of which sessions of this one's agent a bridge reaches.
+    fn bridge_setup(&self, session: &Session) -> BridgeSetup {
+        let is_installed = self.bridged_agents.contains(&session.observed.agent.name());
+        match (self.of(session).is_some_and(|bridges| bridges.is_listening()), is_installed) {
             (true, _) => BridgeSetup::Installed,
             (false, true) => BridgeSetup::Unheard,
             (false, false) => BridgeSetup::NotInstalled,
         }
     }
 
-    /// Starts or stops listening after the bridge was installed or removed.
+    /// Starts or stops listening after a bridge was installed or removed.
     pub(crate) fn restart_bridge_listener(&mut self, world: &mut World) {
-        if let Some(bridges) = &mut self.bridges {
-            bridges.update_listener();
-        }
+        self.bridges.iter_mut().for_each(|bridges| bridges.update_listener());
         self.update_bridges(world, None);
     }
 
     /// Takes up what was heard of a bridge.
     pub(crate) fn take_bridge_news(&mut self, world: &mut World, news: &BridgeNews) {
         match news {
-            BridgeNews::Of(session) => self.update_bridges(world, Some(session)),
+            BridgeNews::Of(session) => {
+                self.update_bridges(world, Some(session));
+                self.bridges.iter_mut().for_each(|bridges| bridges.forget_unwatched(session));
+            }
             BridgeNews::StoppedElevating => self.restart_bridge_listener(world),
         }
     }
@@ -70,11 +98,17 @@ impl Connections {
     /// Applies what a session's bridge reports. Returns whether that is new.
     pub(super) fn update_bridge(&mut self, world: &mut World, key: &Key) -> bool {
         let is_attached = self.tasks.connection_state(key).is_some();
-        let (untried, setup) = (world.config.actions.bridge_untried, self.bridge_setup());
+        let untried = world.config.actions.bridge_untried;
         let Some(session) = world.fleet.session(key) else { return false };
+        let setup = self.bridge_setup(session);
+        let agent = session.observed.agent.name();
+        let of_agent = self.bridges.iter_mut().find(|bridges| bridges.agent() == agent);
         // A process that provably does not hold this session is not its owner.
         let owner = session.observed.owner.live();
-        let report = self.bridges.as_ref().and_then(|bridges| bridges.report(&session.id, owner?, untried));
+        let report = of_agent.and_then(|bridges| {
+            bridges.observe(&session.id, &session.observed);
+            bridges.report(&session.id, owner?, untried)
+        });
         let bridge = report.as_ref().map(|report| report.bridge);
         let (bridge_before, questions_before) = (session.control.bridge, session.liveness.questions.clone());
         session.control.bridge = bridge;
@@ -83,19 +117,36 @@ impl Connections {
         session.control.old_bridge = report.as_ref().is_some_and(|report| report.is_other);
         let approves_all = report.as_ref().and_then(|report| report.approves_all);
         let is_new = std::mem::replace(&mut session.control.approves_all, approves_all) != approves_all;
+        let is_asked_anew = take_requests(session, report.as_ref());
         if !is_attached {
             // Only a tool asks questions, and the log records tools: what calls itself a bridge may be an impostor.
             let asks = session.observed.facts.turn.as_ref().is_some_and(|turn| !turn.tools.is_empty())
                 || !session.observed.facts.sub_agents.is_empty();
             session.liveness.questions = report.filter(|_| asks).map(|report| report.questions).unwrap_or_default();
         }
-        is_new || bridge_before != bridge || questions_before != session.liveness.questions
+        is_new || is_asked_anew || bridge_before != bridge || questions_before != session.liveness.questions
     }
 
     /// The bridge to a session's terminal, if it accepts orders.
     pub(crate) fn bridge_to(&self, world: &World, key: &Key) -> Option<Arc<dyn Bridge>> {
         let session = world.fleet.get(key)?.session();
         session.control.bridge.filter(|bridge| bridge.accepts_orders())?;
-        self.bridges.as_ref()?.bridge(&session.id, session.observed.owner.live()?)
+        self.of(session)?.bridge(&session.id, session.observed.owner.live()?)
     }
+}
+
+/// Takes up the requests that a session's bridge reports, in place of those that it reported before. Returns whether
+/// they are others. Only a session at work asks.
+fn take_requests(session: &mut Session, report: Option<&BridgeReport>) -> bool {
+    let works = match session.observed.reported_state.as_ref().map(|reported| reported.state) {
+        Some(State::Idle { .. } | State::Ended) => false,
+        Some(State::Busy | State::Waiting(_)) => true,
+        None => session.observed.facts.turn.is_some(),
+    };
+    let open = &mut session.observed.facts.requests;
+    let before: Vec<_> = open.extract_if(.., |request| request.over_bridge.is_some()).collect();
+    let now = report.filter(|_| works).map(|report| report.requests.clone()).unwrap_or_default();
+    let is_new = before != now;
+    open.extend(now);
+    is_new
 }

@@ -148,8 +148,12 @@ impl Window {
     fn fits(&self, operation: &Operation) -> bool {
         let Some(request) = &self.request else { return true };
         match operation {
-            Operation::Approve(Which::Shown { id, .. }) => id == request,
-            Operation::Approve(Which::These(ids)) => ids.iter().all(|id| id == request),
+            Operation::Approve(Which::Shown { id, .. }) | Operation::Always { which: Which::Shown { id, .. }, .. } => {
+                id == request
+            }
+            Operation::Approve(Which::These(ids)) | Operation::Always { which: Which::These(ids), .. } => {
+                ids.iter().all(|id| id == request)
+            }
             Operation::Answer(Reply::Give { request: of, .. }) => of == request,
             _ => false,
         }

@@ -29,7 +29,7 @@ use pilotlight_core::time::Time;
 
 /// Whether an order answers for the user, so that it must be clear that the user gave it.
 pub(crate) const fn answers_for_user(operation: &Operation) -> bool {
-    matches!(operation, Operation::Approve(_) | Operation::Answer(Reply::Give { .. }) | Operation::LetAnswer)
+    operation.approved().is_some() || matches!(operation, Operation::Answer(Reply::Give { .. }) | Operation::LetAnswer)
 }
 
 /// When the process started that runs a session now, and when the session was created.

@@ -32,6 +32,7 @@ use pilotlight_core::stream_probe::Word;
 use pilotlight_core::time::Time;
 use pilotlight_core::turn::Ending;
 use pilotlight_core::verdict::Status;
+use pilotlight_core::verdict::reported_state::State;
 use pilotlight_system::log::{self, private};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -360,6 +361,7 @@ pub(crate) fn log_view_of(session: &Session, status: Status) -> LogView {
         commands: facts.requests.iter().filter_map(|request| Some((request.id, request.command.clone()?))).collect(),
         events: facts.events,
         aborted,
+        waits: session.observed.reported_state.as_ref().is_some_and(|reported| matches!(reported.state, State::Waiting(_))),
         silent: status == Status::Stuck,
     }
 }

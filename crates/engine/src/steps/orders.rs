@@ -166,11 +166,14 @@ impl Engine {
                  screen, answer in the session's own terminal, or start `pilotlight` and answer in its menu; {ALLOWS}"
             ));
         }
-        if let Operation::Approve(Which::Shown { id, .. }) = operation {
-            self.world.update_control(&key, |control| control.approval_requested = Some(id.as_str().into()));
-        } else if let Operation::Approve(Which::These(ids)) = operation {
-            self.world
-                .update_control(&key, |control| control.approval_requested = ids.first().map(|id| id.as_str().into()));
+        let requested = match operation.approved() {
+            Some(Which::Shown { id, .. }) => Some(id),
+            Some(Which::These(ids)) => ids.first(),
+            None => None,
+        };
+        if operation.approved().is_some() {
+            let requested = requested.map(|id| id.as_str().into());
+            self.world.update_control(&key, |control| control.approval_requested = requested);
         }
         Err(format!("{unclear}, so Pilotlight asks you: approve or answer in its menu or popup; {ALLOWS}"))
     }

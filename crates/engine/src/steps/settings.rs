@@ -50,6 +50,7 @@ impl Engine {
             later.push("actions.scripts-may-answer takes effect when Pilotlight starts next.".to_owned());
             actions.scripts_may_answer = false;
         }
+        self.connections.configure_bridges(&self.world.config);
         self.world.fleet.set_limits(self.world.config.limits);
         later.extend(
             self.disk.follow_homes(&mut self.world, |key| self.connections.tasks.connection_state(key).is_some()),

@@ -7,7 +7,7 @@ use pilotlight_agents::channel::connection_event::{ConnectionEvent, ConnectionEv
 use pilotlight_agents::channel::failure::FailureKind;
 use pilotlight_agents::channel::fault::Fault;
 use pilotlight_core::action::{Action, ActionFlag, ServerState};
-use pilotlight_core::order::{Operation, OrderReport, Outcome, Step};
+use pilotlight_core::order::{OrderReport, Outcome, Step};
 use pilotlight_core::session::Key;
 use pilotlight_system::log::{self, private};
 
@@ -77,7 +77,7 @@ impl Engine {
         }
         let cut_off = task.cut_off.then_some(task.now);
         // One that only looks at a request is of the same action.
-        let is_approval_by_command = task.pending.is_by_command() && matches!(task.operation(), Operation::Approve(_));
+        let is_approval_by_command = task.pending.is_by_command() && task.operation().approved().is_some();
         // What it holds ends here: the session's lock above all.
         drop(task);
         let Some((outcome, early)) = self.connections.tasks.finish(id, result) else { return };

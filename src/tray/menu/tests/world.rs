@@ -113,6 +113,7 @@ impl World {
             sub_agent: None,
             is_managed: false,
             is_probable: false,
+            over_bridge: None,
             at: now,
         });
         self.set(name, Status::NeedsPermission);

@@ -38,7 +38,7 @@ pub(super) struct Line<'a> {
     is_error: bool,
     error: Option<Text<'a>>,
     status: Option<i64>,
-    attachment: Option<Text<'a>>,
+    attachment: Attachment<'a>,
     request: Option<Text<'a>>,
     title: Option<Text<'a>>,
     /// The background shell that the tool started, and that it ended.
@@ -93,6 +93,37 @@ impl<'a> Scheduled<'a> {
     }
 }
 
+/// What stands between the messages.
+#[derive(Default)]
+struct Attachment<'a> {
+    kind: Option<Text<'a>>,
+    event: Option<Text<'a>>,
+    decision: Option<Text<'a>>,
+    call: Option<Text<'a>>,
+}
+
+impl<'a> Attachment<'a> {
+    fn read(&mut self, scan: &mut Scan<'a>) -> Result<(), Malformed> {
+        scan.object_or_skip(|key, scan| {
+            match key {
+                b"type" => self.kind = scan.text()?,
+                b"hookEvent" => self.event = scan.text()?,
+                b"decision" => self.decision = scan.text()?,
+                b"toolUseID" => self.call = scan.text()?,
+                _ => scan.skip()?,
+            }
+            Ok(())
+        })
+    }
+
+    /// What a hook decided about a permission, such as ours.
+    fn decision(self) -> Option<Body<'a>> {
+        let is_decided = is(self.kind, b"hook_permission_decision") && is(self.event, b"PermissionRequest");
+        let (approved, call) = (is(self.decision, b"allow"), self.call.filter(|_| is_decided)?);
+        Some(Body::PermissionDone { request: call, call: Some(call), unasked: false, approved })
+    }
+}
+
 /// The first block of a message: a line has one.
 #[derive(Default)]
 struct Block<'a> {
@@ -128,7 +159,7 @@ impl<'a> Line<'a> {
                 b"quotaLimits" => self.quota(scan)?,
                 b"toolDenialKind" => self.denial = scan.text()?,
                 b"origin" => self.origin = field(scan, b"kind")?,
-                b"attachment" => self.attachment = field(scan, b"type")?,
+                b"attachment" => self.attachment.read(scan)?,
                 b"toolUseResult" => self.tool_result(scan)?,
                 b"operation" => self.operation = scan.text()?,
                 b"content" => self.text = scan.text()?.or(self.text),
@@ -264,9 +295,10 @@ impl<'a> Line<'a> {
                 Some(b"compact_boundary") => Body::Step,
                 _ => Body::Aside,
             },
-            b"attachment" if is(self.attachment, b"queued_command") => {
+            b"attachment" if is(self.attachment.kind, b"queued_command") => {
                 Body::Prompt { joins: true, continuation: false, autopilot: None }
             }
+            b"attachment" => self.attachment.decision().unwrap_or(Body::Aside),
             b"queue-operation" if is(self.operation, b"enqueue") => match self.text.and_then(ended_task) {
                 Some(task) => Body::ShellDone { shell: Some(task), call: None },
                 None => Body::Aside,

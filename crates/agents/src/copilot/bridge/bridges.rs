@@ -6,6 +6,7 @@ use super::known::BridgeState;
 use super::socket::{Bridge, BridgeEvent, BridgeSocket, ConnectionId, is_listened_to, serve};
 use super::wire::{Consent, Hello, Message};
 use crate::channel;
+use crate::copilot::adapter::PROFILE;
 use crate::control::{self, BridgeNews, BridgeReport};
 use pilotlight_core::time::Time;
 use pilotlight_system::clock::Clock;
@@ -146,6 +147,10 @@ impl Bridges {
 }
 
 impl control::Bridges for Bridges {
+    fn agent(&self) -> &'static str {
+        PROFILE.names.name
+    }
+
     fn start(&mut self) {
         if self.config.as_ref().is_some_and(|config| !config.shared) {
             self.update_listener();
@@ -198,6 +203,7 @@ impl control::Bridges for Bridges {
             is_other: state.is_other,
             approves_all: state.approves_all,
             questions: state.questions.open(),
+            requests: Vec::new(),
         })
     }
 

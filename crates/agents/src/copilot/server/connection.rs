@@ -13,7 +13,7 @@ use crate::channel::{Channel, Connection, Listener, open_request};
 use async_trait::async_trait;
 use pilotlight_core::action::ServerState;
 use pilotlight_core::attempts::Mark;
-use pilotlight_core::order::{Reply, Which};
+use pilotlight_core::order::{self, Reply, Which};
 use pilotlight_core::stream_probe::Word;
 use std::sync::Arc;
 use std::time::Duration;
@@ -44,8 +44,8 @@ impl Channel for Kept {
         open_request(self.attached().requests(context).await?, id)
     }
 
-    async fn answer(&self, context: &ActionContext, which: &Which, approve: bool) -> Result<String, Failure> {
-        self.attached().answer(context, which, approve).await
+    async fn answer(&self, context: &ActionContext, which: &Which, decision: &order::Decision) -> Result<String, Failure> {
+        self.attached().answer(context, which, decision.approves()).await
     }
 
     async fn reply(&self, context: &ActionContext, reply: &Reply) -> Result<String, Failure> {

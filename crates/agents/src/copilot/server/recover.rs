@@ -26,7 +26,7 @@ use crate::channel::request::Request;
 use crate::channel::{Channel, Connection, Keep, Listener, ServerActivity, Servers, open_request};
 use answer::{answer_over, requests_over};
 use async_trait::async_trait;
-use pilotlight_core::order::{Reply, Step, Which};
+use pilotlight_core::order::{self, Reply, Step, Which};
 use pilotlight_core::stream_probe::Word;
 use std::path::Path;
 use std::sync::Arc;
@@ -68,9 +68,9 @@ impl Channel for Endpoints {
         open_request(requests_over(&link, context).await?, id)
     }
 
-    async fn answer(&self, context: &ActionContext, which: &Which, approve: bool) -> Result<String, Failure> {
+    async fn answer(&self, context: &ActionContext, which: &Which, decision: &order::Decision) -> Result<String, Failure> {
         let (link, _) = self.find(context).await?;
-        answer_over(&link, context, which, approve).await
+        answer_over(&link, context, which, decision.approves()).await
     }
 
     async fn reply(&self, _context: &ActionContext, _reply: &Reply) -> Result<String, Failure> {

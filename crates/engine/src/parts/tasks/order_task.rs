@@ -18,7 +18,7 @@ use pilotlight_agents::home::{Home, Resume};
 use pilotlight_core::action::{Action, ActionFlag};
 use pilotlight_core::attempts::Attempts;
 use pilotlight_core::fleet::Kind;
-use pilotlight_core::order::{Operation, Reply, Which};
+use pilotlight_core::order::{Operation, Reply};
 use pilotlight_core::owner::Owner;
 use pilotlight_core::session::Key;
 use pilotlight_core::time::Time;
@@ -30,6 +30,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 use tokio::sync::{mpsc, oneshot, watch};
+
+/// Why a note, a stop or a rule is not passed on.
+const ONLY_YES_OR_NO: &str = "its agent takes yes or no from here, and no note, stop or rule with it: nothing was answered";
 
 /// An order that is being carried out, shared by the loop and the task.
 pub(crate) struct OrderTask {
@@ -168,8 +171,9 @@ impl OrderTask {
         self.ask_suspects().await?;
         match self.operation() {
             Operation::Look(request) => self.look(request).await,
-            Operation::Approve(which) => self.answer(which, true).await,
-            Operation::Deny(which) => self.answer(which, false).await,
+            operation @ (Operation::Approve(_) | Operation::Always { .. } | Operation::Deny(_) | Operation::DenyWith { .. }) => {
+                self.answer(operation).await
+            }
             Operation::Answer(reply) => self.reply(reply).await,
             Operation::Reconnect { resend: false } => self.reconnect(None).await,
             Operation::Reconnect { resend: true } => self.reconnect(Some(FollowUp::Resend)).await,
@@ -191,8 +195,13 @@ impl OrderTask {
         done("shown, and left open")
     }
 
-    async fn answer(&self, which: &Which, approve: bool) -> OrderResult {
-        done(self.reach.channel()?.answer(&self.context, which, approve).await?)
+    async fn answer(&self, operation: &Operation) -> OrderResult {
+        let Some((which, decision)) = operation.decision() else { return done("") };
+        let channel = self.reach.channel()?;
+        if decision.says_more() && !channel.takes_more() {
+            return Err(Failure::refused(ONLY_YES_OR_NO));
+        }
+        done(channel.answer(&self.context, which, &decision).await?)
     }
 
     /// Answers a session's question to its user, or shows the question.

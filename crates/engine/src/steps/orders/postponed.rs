@@ -174,8 +174,8 @@ impl Engine {
 
     /// Until when, by the awake clock, an order waits for a bridge: if the session may have one that is not connected.
     pub(super) fn bridge_deadline(&mut self, key: &Key, action: Action) -> Option<Time> {
-        if !self.connections.is_listening_to_bridges()
-            || !action.is(ActionFlag::OverBridge)
+        if !action.is(ActionFlag::OverBridge)
+            || !self.connections.may_connect(self.world.fleet.get(key)?.session())
             || self.connections.has_bridge_reported(&key.id)
         {
             return None;

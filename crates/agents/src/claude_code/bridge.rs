@@ -1,0 +1,33 @@
+//! The bridge into Claude Code: a plugin whose one hook Claude Code starts when it asks its user something.
+//!
+//! For a session in a terminal, the hook and the dialog are a race: the dialog is there and usable as long as the hook
+//! waits, and whichever answers first decides. A hook that ends without a word changes nothing. So everything that is in
+//! doubt ends the hook.
+//!
+//! - `hook` is the process that Claude Code starts; `wire` the protocol between it and us, `listener` our socket.
+//! - `asked` is what it was asked, as a request or a question (`forms`), with the rules that may be added (`rules`).
+//! - [`Bridges`] keeps the hooks that ask now, and lets them go when their session was answered in its terminal. `carry`
+//!   answers them.
+
+mod asked;
+#[cfg(unix)]
+mod bridges;
+#[cfg(unix)]
+mod carry;
+mod forms;
+#[cfg(unix)]
+pub mod hook;
+#[cfg(unix)]
+mod listener;
+mod rules;
+mod wire;
+
+#[cfg(unix)]
+pub use bridges::{Bridges, HookConfig};
+#[cfg(unix)]
+pub use listener::is_listened_to;
+
+/// The command of this program that Claude Code starts as its hook.
+pub const COMMAND: &str = "hook";
+/// What it is told there.
+pub const AGENT: &str = "claude-code";

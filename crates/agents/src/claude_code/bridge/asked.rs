@@ -1,0 +1,214 @@
+//! What a hook of Claude Code is asked, and how each answer reads for it.
+//!
+//! The hook of a permission gets the tool and its arguments, whole. They are shown as the requests of other agents are:
+//! arguments that are not known are shown as they are, and leave no single text that would represent the request. What
+//! the tool is given is never changed.
+
+use super::forms::{self, Kind};
+use super::rules::Rules;
+use crate::channel::request::Request;
+use pilotlight_core::form::Form;
+use pilotlight_core::order::{Decision, Denial};
+use pilotlight_core::text::{NAME_MAX, is_uuid, plain};
+use pilotlight_core::time::Moment;
+use pilotlight_core::turn::{self, ASKS_MAX, AnswerOptions, Call};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+/// The event whose hooks are asked for a permission.
+pub(super) const EVENT: &str = "PermissionRequest";
+/// The longest name of a tool that is taken for its kind, in bytes.
+const KIND_MAX: usize = 60;
+/// What an MCP server's tools are called: `mcp__<server>__<tool>`.
+const MCP: &str = "mcp__";
+
+/// What a hook is asked.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Asked {
+    pub(super) session: Box<str>,
+    /// The sub-agent that asks.
+    pub(super) sub_agent: Option<Box<str>>,
+    tool: String,
+    input: Map<String, Value>,
+    suggestions: Value,
+}
+
+/// The input of a hook.
+#[derive(Deserialize)]
+struct Input {
+    session_id: Box<str>,
+    hook_event_name: String,
+    tool_name: String,
+    tool_input: Map<String, Value>,
+    #[serde(default)]
+    permission_suggestions: Value,
+    #[serde(default)]
+    agent_id: Option<Box<str>>,
+}
+
+impl Asked {
+    /// Reads the input of a hook. `None` if it does not ask for a permission of a session.
+    pub(super) fn read(json: &[u8]) -> Option<Self> {
+        let input: Input = serde_json::from_slice(json).ok()?;
+        let is_asked = input.hook_event_name == EVENT && is_uuid(&input.session_id) && !input.tool_name.is_empty();
+        is_asked.then(|| Self {
+            session: input.session_id,
+            sub_agent: input.agent_id.map(|id| plain(&id, NAME_MAX)),
+            tool: input.tool_name,
+            input: input.tool_input,
+            suggestions: input.permission_suggestions,
+        })
+    }
+
+    /// What kind of question it is; `None` if it is a request for permission.
+    pub(super) fn question_kind(&self) -> Option<Kind> {
+        Kind::of(&self.tool)
+    }
+
+    /// The question that it asks its user, to be answered by this id.
+    pub(super) fn form(&self, id: &str) -> Option<Result<Form, &'static str>> {
+        Some(forms::read(self.question_kind()?, id, &self.input))
+    }
+
+    /// What it asks, as the log has it.
+    pub(super) fn arguments(&self) -> Vec<u8> {
+        serde_json::to_vec(&self.input).unwrap_or_default()
+    }
+
+    /// The request, to be answered by this id. `None` if it asks a question.
+    pub(super) fn request(&self, id: &str) -> Option<Request> {
+        if self.question_kind().is_some() {
+            return None;
+        }
+        Request::from_parts(id, &self.fields())
+    }
+
+    /// The same as it is kept in the facts of its session. `at`: when it was asked.
+    pub(super) fn open_request(&self, id: &str, at: Moment) -> Option<turn::Request> {
+        let request = self.request(id)?;
+        let asks = request.decisive().filter(|text| text.chars().count() <= ASKS_MAX).map(|text| (*text).into());
+        let path = ["file_path", "notebook_path"].iter().find_map(|key| self.input.get(*key)?.as_str());
+        let path = path.filter(|path| matches!(&*request.kind, "read" | "write") && !path.contains('\n'));
+        Some(turn::Request {
+            id: Call::of(id),
+            request: id.into(),
+            call: None,
+            kind: if &*request.kind == "commands" { "shell".into() } else { request.kind.clone() },
+            asks,
+            paths: path.filter(|path| path.len() <= ASKS_MAX).map(Into::into).into_iter().collect(),
+            command: None,
+            sub_agent: self.sub_agent.clone(),
+            is_managed: false,
+            is_probable: false,
+            over_bridge: Some(AnswerOptions {
+                always: self.rules().map(|rules| rules.words),
+                is_held: self.sub_agent.is_some(),
+            }),
+            at,
+        })
+    }
+
+    /// The rules that Claude Code suggests, if they can be shown.
+    pub(super) fn rules(&self) -> Option<Rules> {
+        Rules::read(&self.suggestions)
+    }
+
+    /// What the hook prints to answer like this. `None` if the rules are not those that were shown.
+    pub(super) fn output(&self, decision: &Decision) -> Option<Value> {
+        Some(output(match decision {
+            Decision::Approve => json!({"behavior": "allow"}),
+            Decision::Always { rules } => {
+                let suggested = self.rules().filter(|suggested| *suggested.words == **rules)?;
+                json!({"behavior": "allow", "updatedPermissions": suggested.updates})
+            }
+            Decision::Deny(Denial { note, stop }) => {
+                let mut denial = json!({"behavior": "deny"});
+                if let Some(note) = note {
+                    denial["message"] = note.as_str().into();
+                }
+                if *stop {
+                    denial["interrupt"] = true.into();
+                }
+                denial
+            }
+        }))
+    }
+
+    /// What the hook prints to answer its question with this result of its form.
+    pub(super) fn reply(&self, kind: Kind, result: &Value) -> Option<Value> {
+        forms::decision(kind, &self.input, result).map(output)
+    }
+
+    /// The request in the form in which requests are shown.
+    fn fields(&self) -> Value {
+        let mut rest = self.input.clone();
+        let mut shown = self.known_fields(&mut rest).unwrap_or_else(|| {
+            rest = self.input.clone();
+            self.unknown_fields(&mut rest)
+        });
+        if !rest.is_empty() {
+            shown["arguments"] = Value::Object(rest);
+        }
+        shown
+    }
+
+    /// The fields of a tool whose arguments are known. What is used of them is taken out of `rest`, and what cannot
+    /// matter.
+    fn known_fields(&self, rest: &mut Map<String, Value>) -> Option<Value> {
+        let mut text = |key: &str| match rest.remove(key) {
+            Some(Value::String(text)) => Some(text),
+            _ => None,
+        };
+        Some(match &*self.tool {
+            "Bash" => {
+                let command = text("command")?;
+                let shown =
+                    json!({"kind": "commands", "fullCommandText": command, "intention": text("description")});
+                rest.remove("timeout");
+                rest.retain(|key, value| key != "run_in_background" || !value.is_boolean());
+                shown
+            }
+            "Write" => json!({"kind": "write", "fileName": text("file_path")?, "newFileContents": text("content")?}),
+            "Edit" => {
+                let (file, old, new) = (text("file_path")?, text("old_string")?, text("new_string")?);
+                rest.retain(|key, value| key != "replace_all" || *value != Value::Bool(false));
+                json!({"kind": "write", "fileName": file, "diff": diff(&old, &new)})
+            }
+            "Read" => {
+                let path = text("file_path")?;
+                rest.retain(|key, value| !["offset", "limit"].contains(&key.as_str()) || !value.is_number());
+                json!({"kind": "read", "path": path})
+            }
+            "WebFetch" => json!({"kind": "url", "url": text("url")?, "intention": text("prompt")}),
+            tool => {
+                let (server, tool) = tool.strip_prefix(MCP)?.split_once("__")?;
+                json!({"kind": "mcp", "serverName": server, "toolName": tool, "args": std::mem::take(rest)})
+            }
+        })
+    }
+
+    /// The fields of any other tool.
+    fn unknown_fields(&self, rest: &mut Map<String, Value>) -> Value {
+        let arguments = Value::Object(std::mem::take(rest));
+        let is_short = self.tool.len() <= KIND_MAX && *plain(&self.tool, KIND_MAX) == *self.tool;
+        if is_short {
+            json!({"kind": self.tool, "arguments": arguments})
+        } else {
+            json!({"kind": "a tool", "tool": self.tool, "arguments": arguments})
+        }
+    }
+}
+
+/// The lines that an edit takes away and puts in their place.
+fn diff(old: &str, new: &str) -> String {
+    let lines = |mark: char, text: &str| text.split('\n').map(|line| format!("{mark}{line}")).collect::<Vec<_>>();
+    [lines('-', old), lines('+', new)].concat().join("\n")
+}
+
+/// What a hook prints.
+fn output(decision: Value) -> Value {
+    json!({"hookSpecificOutput": {"hookEventName": EVENT, "decision": decision}})
+}
+
+#[cfg(test)]
+mod tests;
