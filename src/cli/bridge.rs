@@ -1,5 +1,5 @@
-//! `pilotlight bridge`: installs or removes the extension that Copilot starts with each session in a terminal, and
-//! reports where it runs.
+//! `pilotlight bridge`: installs or removes what reaches sessions in terminals, with their agents' own commands, and reports
+//! where it runs.
 
 use super::ask::{confirm, prompt};
 use super::bridges::announce_bridge_change;
@@ -9,14 +9,14 @@ use super::json;
 use super::observe::{Effort, Picture, observe};
 use super::report::{LINE_MAX, REFUSED, say};
 use anyhow::{Context as _, anyhow};
-use pilotlight_agents::copilot;
-use pilotlight_agents::copilot::bridge::PLUGIN;
-use pilotlight_agents::copilot::bridge::files::Files;
-use pilotlight_agents::copilot::bridge::plugin::{self, Installed};
-use pilotlight_agents::copilot::program::{VERSION_TIMEOUT_LONG, find_program};
+use pilotlight_agents::adapter::FIRST;
+use pilotlight_agents::bridge::{self, Installed, Installer, environment, installers};
+use pilotlight_agents::home::homes_of;
 use pilotlight_core::action::{Bridge, OTHER_VERSION};
 use pilotlight_core::fleet::{Kind, Session, short_id};
+use pilotlight_core::owner::Owner;
 use pilotlight_core::text::plain;
+use pilotlight_core::time::Time;
 use pilotlight_system::paths::{self, canonical};
 use serde::Serialize;
 use std::io::{self, Write};
@@ -32,9 +32,9 @@ pub(super) struct Arguments {
 
 #[derive(Debug, clap::Subcommand)]
 enum Action {
-    /// Install it in Copilot; it covers sessions started in terminals from then on
+    /// Install it; it covers sessions started in terminals from then on
     Install(Change),
-    /// Remove it from Copilot
+    /// Remove it
     Remove(Change),
     /// Say for each home whether it is installed, and for each session in a terminal whether it is covered
     Status(Status),
@@ -42,6 +42,9 @@ enum Action {
 
 #[derive(Debug, clap::Args)]
 struct Change {
+    /// Only in this agent; else in each that is used, asking for each
+    #[arg(long, value_name = "AGENT", value_parser = ["copilot", "claude-code"])]
+    agent: Option<String>,
     /// Do not ask first
     #[arg(long)]
     yes: bool,
@@ -60,13 +63,17 @@ struct Status {
 /// The status of a home, in the JSON.
 #[derive(Serialize)]
 struct Row<'a> {
-    home: &'a Path,
+    home: PathBuf,
     installed: Installed,
     /// Whether the installed files are of this program's version.
     current: bool,
     version: &'static str,
     /// Its live sessions in plain terminals.
     sessions: Vec<Terminal<'a>>,
+    /// The agent, as settings name it.
+    agent: &'static str,
+    #[serde(skip)]
+    installer: &'a dyn Installer,
 }
 
 /// The status of a session, in the JSON.
@@ -83,34 +90,25 @@ struct Terminal<'a> {
     watches: bool,
     /// Whether its bridge is of another version than this program.
     old: bool,
+    /// Whether its process is older than the bridge in its home. `None`: that is not known.
+    #[serde(skip)]
+    is_older: Option<bool>,
 }
 
-const WHAT_IT_IS: &str = "\
-The bridge lets Pilotlight stop, answer and (after you allow it in the terminal) approve in Copilot sessions that run in \
-plain terminals. It is a Copilot extension; in a release of Copilot that it was not tested with, it only watches.
-What it costs:
-- one process per session, about 40 MB, no CPU use while nothing happens
-- the model is offered two more tools, extensions_manage and extensions_reload
-- Copilot rewrites its settings.json, and drops comments in it
-- any installed extension, this one included, gives the tools that you approve a way to switch approvals off and, once \
-you let Pilotlight answer there, to approve. The real fence is Copilot's sandbox, and its --deny-tool
-Sessions that already run are not covered until they are restarted.";
-
-const WHAT_STAYS: &str = "\
-What stays: your consent for folders, in Copilot's permissions-config.json, and an empty \"extraKnownMarketplaces\" in its \
-settings. Sessions that run keep the extension until they end.";
+/// What may be done with the bridges of agents.
+type Work = fn(&Context, &dyn Installer, bool) -> anyhow::Result<ExitCode>;
 
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let project = paths::project().context("there is no folder to put the bridge into: set HOME")?;
-    let files = Files::new(&project);
+    let installers = installers(&project);
     let (result, waits) = match &arguments.action {
         Action::Install(_) if cfg!(not(unix)) => {
             say("the bridge is for Linux and macOS so far: nothing was done");
             return Ok(ExitCode::FAILURE);
         }
-        Action::Install(change) => (install(context, &files, change.yes), change.wait),
-        Action::Remove(change) => (remove(context, &files, change.yes), change.wait),
-        Action::Status(arguments) => (status(context, &files, arguments.json), false),
+        Action::Install(change) => (each(context, &installers, change, install), change.wait),
+        Action::Remove(change) => (each(context, &installers, change, remove), change.wait),
+        Action::Status(arguments) => (status(context, &installers, arguments.json), false),
     };
     if waits {
         if let Err(error) = &result {
@@ -121,61 +119,109 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
     result
 }
 
-fn install(context: &Context, files: &Files, yes: bool) -> anyhow::Result<ExitCode> {
-    let homes = copilot::homes(&context.homes);
-    check_settings(&homes, files)?;
-    let program = program(context)?;
-    let commands = commands(&homes, |home| plugin::to_install(home, &files.marketplace));
-    if !is_confirmed(&program, WHAT_IT_IS, &commands, yes) {
+/// Does this for the agent that is named, or for each that is used, one after another: each asks for itself.
+fn each(context: &Context, installers: &[Box<dyn Installer>], change: &Change, work: Work) -> anyhow::Result<ExitCode> {
+    let is_wanted = |installer: &&Box<dyn Installer>| match &change.agent {
+        Some(name) => installer.adapter().name() == name,
+        None => !homes_of(installer.adapter(), &context.homes).is_empty() || installer.is_installed(),
+    };
+    let wanted: Vec<_> = installers.iter().filter(is_wanted).collect();
+    let Some((last, before)) = wanted.split_last() else {
+        let names: Vec<_> = installers.iter().map(|installer| installer.adapter().agent().to_string()).collect();
+        return Err(anyhow!("no agent that has a bridge is used here ({}): nothing was done", names.join(", ")));
+    };
+    let mut code = ExitCode::SUCCESS;
+    for installer in before {
+        let its = work(context, &***installer, change.yes).unwrap_or_else(|error| {
+            say(&format!("{}: {error:#}", installer.adapter().agent()));
+            ExitCode::FAILURE
+        });
+        if its != ExitCode::SUCCESS {
+            code = its;
+        }
+        let _ = writeln!(io::stderr()); // if stderr is closed, nobody is listening
+    }
+    let its = work(context, &***last, change.yes)?;
+    Ok(if its == ExitCode::SUCCESS { code } else { its })
+}
+
+fn install(context: &Context, installer: &dyn Installer, yes: bool) -> anyhow::Result<ExitCode> {
+    let homes = used_homes(context, installer)?;
+    check_settings(&homes, installer)?;
+    let program = program(context, installer)?;
+    let commands = commands(&homes, |home| installer.to_install(home));
+    if !is_confirmed(installer, &program, installer.about(), &commands, yes) {
         return Ok(ExitCode::from(REFUSED));
     }
-    let uses_it = |home: &&PathBuf| plugin::installed(home, &files.marketplace) != Installed::No;
+    let uses_it = |home: &&PathBuf| installer.installed(home) != Installed::No;
     let before: Vec<_> = homes.iter().filter(uses_it).collect();
     let real: Vec<_> = homes.iter().map(|home| PathBuf::from(&*canonical(home))).collect();
-    files.add_homes(&real)?;
-    let failed = match files.write() {
-        Ok(()) => carry_out(&program, &commands)?,
+    installer.homes().add(&real)?;
+    let failed = match installer.write() {
+        Ok(()) => carry_out(installer, &program, &commands)?,
         Err(error) => {
-            clean_up(context, files)?;
+            clean_up(context, installer)?;
             return Err(error);
         }
     };
     // Where the bridge was not installed before, a failed installation is taken back.
     for home in failed.iter().filter(|home| !before.iter().any(|before| before == *home)) {
-        carry_out(&program, &plugin::to_remove(home).into_iter().map(|command| (*home, command)).collect())?;
+        let commands = installer.to_remove(home).into_iter().map(|command| (*home, command)).collect();
+        carry_out(installer, &program, &commands)?;
     }
     if failed.is_empty() {
         announce_bridge_change();
-        say("the bridge is on: restart your sessions to have them covered");
+        say(installer.what_next());
         return Ok(ExitCode::SUCCESS);
     }
-    clean_up(context, files)?;
+    clean_up(context, installer)?;
     Ok(ExitCode::FAILURE)
 }
 
-fn remove(context: &Context, files: &Files, yes: bool) -> anyhow::Result<ExitCode> {
-    let homes = copilot::homes(&context.homes);
-    check_settings(&homes, files)?;
-    let program = program(context)?;
-    let commands = commands(&homes, plugin::to_remove);
-    if !is_confirmed(&program, WHAT_STAYS, &commands, yes) {
+fn remove(context: &Context, installer: &dyn Installer, yes: bool) -> anyhow::Result<ExitCode> {
+    let mut homes = homes_of(installer.adapter(), &context.homes);
+    if homes.is_empty() {
+        homes = installer.homes().all(); // the agent may not be used any more
+    }
+    check_settings(&homes, installer)?;
+    let commands = commands(&homes, |home| installer.to_remove(home));
+    let program = program(context, installer)?;
+    if !is_confirmed(installer, &program, installer.what_stays(), &commands, yes) {
         return Ok(ExitCode::from(REFUSED));
     }
-    let failed = carry_out(&program, &commands)?;
-    let users = clean_up(context, files)?;
+    let failed = carry_out(installer, &program, &commands)?;
+    let users = clean_up(context, installer)?;
+    for home in &homes {
+        if let Some(entries) = installer.by_hand(home) {
+            let agent = installer.adapter().agent();
+            say(&format!("{}: {agent} left entries of its settings: take out {entries} by hand", home.display()));
+        }
+    }
     if !failed.is_empty() {
         return Ok(ExitCode::FAILURE);
     }
-    say("the bridge is removed");
+    say(&format!("the bridge of {} is removed", installer.adapter().agent()));
     for home in users {
         say(&format!("its files stay: {} still uses it", plain(&home.display().to_string(), LINE_MAX)));
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Checks that Copilot's settings can be read: its own commands could only guess at what they say, too.
-fn check_settings(homes: &[PathBuf], files: &Files) -> anyhow::Result<()> {
-    let unreadable = |home: &&PathBuf| plugin::installed(home, &files.marketplace) == Installed::Unreadable;
+/// The homes of its agent.
+fn used_homes(context: &Context, installer: &dyn Installer) -> anyhow::Result<Vec<PathBuf>> {
+    let homes = homes_of(installer.adapter(), &context.homes);
+    if homes.is_empty() {
+        let agent = installer.adapter().agent();
+        return Err(anyhow!(
+            "{agent} has no home here: start it once, or name its home with `--home`; nothing was done"
+        ));
+    }
+    Ok(homes)
+}
+
+/// Checks that the agent's settings can be read: its own commands could only guess at what they say, too.
+fn check_settings(homes: &[PathBuf], installer: &dyn Installer) -> anyhow::Result<()> {
+    let unreadable = |home: &&PathBuf| installer.installed(home) == Installed::Unreadable;
     match homes.iter().find(unreadable) {
         Some(home) => Err(anyhow!(
             "{} cannot be read: correct the mistake in it, and run this again; nothing was done",
@@ -185,32 +231,33 @@ fn check_settings(homes: &[PathBuf], files: &Files) -> anyhow::Result<()> {
     }
 }
 
-/// Removes the bridge's files once no home refers to them: Copilot warns at each start about a missing marketplace.
+/// Removes the bridge's files once no home refers to them: an agent may warn at each start about a missing marketplace.
 /// Returns the homes that do.
-fn clean_up(context: &Context, files: &Files) -> anyhow::Result<Vec<PathBuf>> {
-    let mut homes: Vec<_> = files
+fn clean_up(context: &Context, installer: &dyn Installer) -> anyhow::Result<Vec<PathBuf>> {
+    let mut homes: Vec<_> = installer
         .homes()
+        .all()
         .into_iter()
-        .chain(copilot::homes(&context.all_homes()))
+        .chain(homes_of(installer.adapter(), &context.all_homes()))
         .map(|home| PathBuf::from(&*canonical(&home)))
         .collect();
     homes.sort();
     homes.dedup();
-    homes.retain(|home| !matches!(plugin::installed(home, &files.marketplace), Installed::No | Installed::Elsewhere));
+    homes.retain(|home| !matches!(installer.installed(home), Installed::No | Installed::Elsewhere));
     if homes.is_empty() {
-        files.remove()?;
+        installer.remove()?;
     }
     announce_bridge_change();
     Ok(homes)
 }
 
-fn program(context: &Context) -> anyhow::Result<PathBuf> {
+fn program(context: &Context, installer: &dyn Installer) -> anyhow::Result<PathBuf> {
     let named = context.config.actions.program.as_deref();
     let named = named.and_then(|path| paths::expand(path, paths::user_home().as_deref()));
-    runtime()?.block_on(find_program(named.as_deref(), VERSION_TIMEOUT_LONG)).map_err(|why| anyhow!(why))
+    runtime()?.block_on(installer.adapter().program(named.as_deref())).map_err(|why| anyhow!(why))
 }
 
-/// The Copilot commands to run, in order: each with its home and its arguments.
+/// The agent's commands to run, in order: each with its home and its arguments.
 type Commands<'a> = Vec<(&'a Path, Vec<String>)>;
 
 fn commands(homes: &[PathBuf], of: impl Fn(&Path) -> Vec<Vec<String>>) -> Commands<'_> {
@@ -218,15 +265,30 @@ fn commands(homes: &[PathBuf], of: impl Fn(&Path) -> Vec<Vec<String>>) -> Comman
 }
 
 /// Shows the commands, and asks whether to run them.
-fn is_confirmed(program: &Path, about: &str, commands: &Commands<'_>, yes: bool) -> bool {
+fn is_confirmed(installer: &dyn Installer, program: &Path, about: &str, commands: &Commands<'_>, yes: bool) -> bool {
     let mut err = io::stderr();
-    let _ = writeln!(err, "{}\n\nThese commands will be run:", on_stderr(about)); // if stderr is closed, nobody is listening
+    let mut print = |line: &str| {
+        let _ = writeln!(err, "{}", on_stderr(line)); // if stderr is closed, nobody is listening
+    };
+    print(about);
+    let mut homes: Vec<_> = commands.iter().map(|(home, _)| *home).collect();
+    homes.dedup();
+    let notes = homes.iter().flat_map(|home| installer.notes(home).into_iter().map(move |note| (home, note)));
+    for (home, note) in notes {
+        print(&format!("- {}: {}", plain(&home.display().to_string(), LINE_MAX), plain(&note, LINE_MAX)));
+    }
+    print("\nThese commands will be run:");
     for (home, command) in commands {
-        let line = format!("COPILOT_HOME={} {} {}", home.display(), program.display(), command.join(" "));
-        let _ = writeln!(err, "{}", on_stderr(&format!("  {}", plain(&line, LINE_MAX))));
+        let set = environment(installer.adapter(), home);
+        let set: String = set
+            .iter()
+            .map(|(name, value)| format!("{}={} ", Path::new(name).display(), Path::new(value).display()))
+            .collect();
+        let line = format!("{set}{} {}", program.display(), command.join(" "));
+        print(&format!("  {}", plain(&line, LINE_MAX)));
     }
     if commands.is_empty() {
-        let _ = writeln!(err, "  nothing: no home has it");
+        print("  nothing: no home has it");
     }
     if yes {
         return true;
@@ -245,7 +307,7 @@ fn is_confirmed(program: &Path, about: &str, commands: &Commands<'_>, yes: bool)
 }
 
 /// Runs the commands. Returns the homes in which one failed.
-fn carry_out<'a>(program: &Path, commands: &Commands<'a>) -> anyhow::Result<Vec<&'a Path>> {
+fn carry_out<'a>(installer: &dyn Installer, program: &Path, commands: &Commands<'a>) -> anyhow::Result<Vec<&'a Path>> {
     let runtime = runtime()?;
     let mut failed: Vec<&Path> = Vec::new();
     for (home, command) in commands {
@@ -253,41 +315,52 @@ fn carry_out<'a>(program: &Path, commands: &Commands<'a>) -> anyhow::Result<Vec<
         if failed.contains(home) {
             continue;
         }
-        match runtime.block_on(plugin::run(program, home, command)) {
-            Ok(()) => {}
-            Err(_) if plugin::only_tidies(command) => say(&format!(
-                "{}: this Copilot cannot remove \"enabledPlugins.{PLUGIN}\" from its settings.json; it has no effect there",
-                home.display()
-            )),
-            Err(why) => {
-                say(&format!("{}: {why}", home.display()));
-                failed.push(home);
+        match runtime.block_on(bridge::run(installer.adapter(), program, home, command)) {
+            Ok(warnings) => {
+                for warning in warnings {
+                    say(&format!("{} warns: {}", installer.adapter().agent(), plain(&warning, LINE_MAX)));
+                }
             }
+            Err(why) => match installer.tidies(command) {
+                Some(entry) => say(&format!(
+                    "{}: this {} cannot remove {entry} from its settings.json; it has no effect there",
+                    home.display(),
+                    installer.adapter().agent()
+                )),
+                None => {
+                    say(&format!("{}: {why}", home.display()));
+                    failed.push(home);
+                }
+            },
         }
     }
     Ok(failed)
 }
 
-fn status(context: &Context, files: &Files, as_json: bool) -> anyhow::Result<ExitCode> {
-    let current = files.is_current();
+fn status(context: &Context, installers: &[Box<dyn Installer>], as_json: bool) -> anyhow::Result<ExitCode> {
     let Picture { mut sessions, now, are_bridges_known: are_known, .. } = observe(context, Effort::Ask, None)?;
     sessions.retain(|session| session.observed.about.kind == Kind::Terminal && session.observed.owner.live().is_some());
-    let home_of = |home: &PathBuf| -> Vec<Terminal<'_>> {
+    let sessions_of = |installer: &dyn Installer, home: &Path| -> Vec<Terminal<'_>> {
+        let since = installer.installed_at(home);
         sessions
             .iter()
             .filter(|session| context.home_of(session).is_some_and(|its| its.folder() == home))
-            .map(|session| terminal(session, session.row(now, &context.config.limits).0.label.cut(40)))
+            .map(|session| terminal(session, since, session.row(now, &context.config.limits).0.label.cut(40)))
             .collect()
     };
-    let homes = copilot::homes(&context.homes);
+    let homes = installers.iter().flat_map(|installer| {
+        let homes = homes_of(installer.adapter(), &context.homes).into_iter();
+        homes.map(move |home| (&**installer, home))
+    });
     let rows: Vec<_> = homes
-        .iter()
-        .map(|home| Row {
-            home,
-            installed: plugin::installed(home, &files.marketplace),
-            current,
+        .map(|(installer, home)| Row {
+            installed: installer.installed(&home),
+            current: installer.is_current(),
             version: env!("CARGO_PKG_VERSION"),
-            sessions: home_of(home),
+            sessions: sessions_of(installer, &home),
+            agent: installer.adapter().name(),
+            home,
+            installer,
         })
         .collect();
     let mut out = io::stdout().lock();
@@ -296,24 +369,10 @@ fn status(context: &Context, files: &Files, as_json: bool) -> anyhow::Result<Exi
         writeln!(out)?;
         return Ok(ExitCode::SUCCESS);
     }
-    for Row { home, installed, current, sessions, .. } in &rows {
-        let state = match installed {
-            Installed::No => "not installed; `pilotlight bridge install` does it",
-            Installed::Yes if *current => "on",
-            Installed::Yes if files.is_changed() => {
-                "changed since it was installed, so it does not run; `pilotlight bridge install` puts it back"
-            }
-            Installed::Yes => "on, in another version; `pilotlight bridge install` updates it",
-            Installed::SwitchedOff => "switched off in Copilot",
-            Installed::Forbidden => "not started: a policy of your organisation forbids it",
-            Installed::Unreadable => "unknown: Copilot's settings.json cannot be read; correct the mistake in it",
-            Installed::Elsewhere => {
-                "installed from another folder; `pilotlight bridge install` replaces it with this one"
-            }
-        };
-        writeln!(out, "{}", on_stdout(&format!("{}: {state}", plain(&home.display().to_string(), LINE_MAX))))?;
-        for session in sessions {
-            let state = session.words(*installed, are_known);
+    for row in &rows {
+        writeln!(out, "{}", on_stdout(&row.words()))?;
+        for session in &row.sessions {
+            let state = session.words(row, are_known);
             let line = format!("  {}  {}: {state}", short_id(session.id), session.name);
             writeln!(out, "{}", on_stdout(&line))?;
         }
@@ -321,8 +380,41 @@ fn status(context: &Context, files: &Files, as_json: bool) -> anyhow::Result<Exi
     Ok(ExitCode::SUCCESS)
 }
 
-fn terminal(session: &Session, name: String) -> Terminal<'_> {
+impl Row<'_> {
+    fn words(&self) -> String {
+        let agent = self.installer.adapter().agent();
+        let state = match self.installed {
+            Installed::No => "not installed; `pilotlight bridge install` does it".into(),
+            Installed::Yes if self.current => "on".into(),
+            Installed::Yes if self.installer.is_changed() => {
+                "changed since it was installed, so it does not run; `pilotlight bridge install` puts it back".into()
+            }
+            Installed::Yes => "on, in another version; `pilotlight bridge install` updates it".into(),
+            Installed::SwitchedOff => format!("switched off in {agent}"),
+            Installed::Forbidden => "not started: a policy of your organisation forbids it".into(),
+            Installed::Unreadable => {
+                format!("unknown: {agent}'s settings.json cannot be read; correct the mistake in it")
+            }
+            Installed::Elsewhere => {
+                "installed from another folder; `pilotlight bridge install` replaces it with this one".into()
+            }
+        };
+        let home = plain(&self.home.display().to_string(), LINE_MAX);
+        if self.installer.adapter() == FIRST {
+            format!("{home}: {state}")
+        } else {
+            format!("{home} ({agent}): {state}")
+        }
+    }
+}
+
+/// `since`: when the bridge was installed in its home.
+fn terminal(session: &Session, since: Option<Time>, name: String) -> Terminal<'_> {
     let bridge = session.control.bridge;
+    let started = match session.observed.owner {
+        Owner::Alive { started, .. } => started,
+        _ => None,
+    };
     Terminal {
         id: &session.id,
         name,
@@ -330,17 +422,24 @@ fn terminal(session: &Session, name: String) -> Terminal<'_> {
         copilot: session.control.release.as_deref(),
         watches: bridge == Some(Bridge::Watches),
         old: session.control.old_bridge,
+        is_older: since.zip(started).map(|(since, started)| started < since),
     }
 }
 
 impl Terminal<'_> {
     /// `are_known`: whether the bridges were asked, by the tray or by us.
-    fn words(&self, installed: Installed, are_known: bool) -> String {
+    fn words(&self, row: &Row<'_>, are_known: bool) -> String {
+        let installed = row.installed;
         let words = match (self.bridge, self.copilot) {
             (None, _) if installed == Installed::No => {
                 "not covered; would be, if it is started anew after `pilotlight bridge install`".into()
             }
             (None, _) if installed != Installed::Yes => "not covered".into(),
+            (None, _) if let Some(is_older) = self.is_older => match is_older {
+                true => "not covered: it is older than the bridge; enter /reload-plugins there, or start it anew".into(),
+                false => "covered; what it asks can be answered".into(),
+            },
+            (None, _) if row.installer.adapter() != FIRST => "covered, if it is younger than the bridge".into(),
             (None, _) if are_known => {
                 "not covered; a bridge connects some seconds after the session's start: if it does not, restart the session".into()
             }

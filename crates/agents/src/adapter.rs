@@ -1,5 +1,6 @@
 //! An agent, as everything else knows it: the trait that each implements, and the list of them.
 
+use super::bridge::Installer;
 use super::control::Control;
 use super::copilot::prompt::LastPrompt;
 use super::home::Home;
@@ -18,7 +19,7 @@ use async_trait::async_trait;
 use pilotlight_core::agent::Agent;
 use pilotlight_core::owner::Owner;
 use pilotlight_core::time::Time;
-use pilotlight_system::paths::user_home;
+use pilotlight_system::paths::{Folders, user_home};
 use pilotlight_system::watcher::Layout;
 use std::ffi::OsString;
 use std::fmt;
@@ -179,6 +180,11 @@ pub trait Adapter: Send + Sync {
 
     /// How its sessions are acted on. `None`: nothing but their processes can be.
     fn control(&self) -> Option<&dyn Control> {
+        None
+    }
+
+    /// What installs the bridge into its terminals, if there is one.
+    fn installer(&self, _project: &Folders) -> Option<Box<dyn Installer>> {
         None
     }
 }

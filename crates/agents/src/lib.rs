@@ -18,6 +18,7 @@
 //! - [`shown`] has what all agents have in common that are only shown.
 //! - [`tail`] follows a growing log in any [`tail::LogFormat`]. [`listing`] is what a list of sessions found, [`listing_cache`] whether
 //!   another would find the same, `walk` finds sessions that are files in shared folders.
+//! - [`bridge`] installs the bridges into terminals, with the agents' own commands.
 //! - [`callers`] knows which agent started a process, by the `fingerprint`
 //!   of each, so that no tool of an agent answers for the user.
 //!
@@ -77,6 +78,7 @@
 
 pub mod adapter;
 mod asked;
+pub mod bridge;
 pub mod callers;
 pub mod channel;
 pub mod claude_code;

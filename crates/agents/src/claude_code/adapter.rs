@@ -1,10 +1,12 @@
 //! Claude Code as an [`Adapter`].
 
+use super::bridge;
 use super::running::{DISPLAY_NAME, FINGERPRINT, HOME, HOME_VARIABLE};
 use super::session::{self, ClaudeReader};
 use super::store::{self, DEPTH, PROJECTS, SessionScan, session_of, subject_inside};
 use super::{log_format, pid_file, running};
 use crate::adapter::Adapter;
+use crate::bridge::Installer;
 use crate::home::Home;
 use crate::listing::{Listing, QuickScan};
 use crate::listing_cache::ListingCache;
@@ -19,6 +21,7 @@ use pilotlight_core::agent::Names;
 use pilotlight_core::owner::Owner;
 use pilotlight_core::text::is_uuid;
 use pilotlight_core::time::Time;
+use pilotlight_system::paths::Folders;
 use pilotlight_system::watcher::{Layout, Logs, WatchPlan};
 use std::ffi::OsString;
 use std::io;
@@ -110,6 +113,10 @@ impl Adapter for ClaudeCode {
 
     fn owner_now(&self, home: &Home, id: &str, _names: &[String], now: Time) -> Owner {
         session::owner_now(home.folder(), home.root(), id, now)
+    }
+
+    fn installer(&self, project: &Folders) -> Option<Box<dyn Installer>> {
+        Some(Box::new(bridge::files::Files::new(project)))
     }
 
     fn resume(&self, program: &Path, id: &str) -> Result<Vec<OsString>, &'static str> {

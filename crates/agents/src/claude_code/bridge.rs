@@ -8,18 +8,26 @@
 //! - `asked` is what it was asked, as a request or a question (`forms`), with the rules that may be added (`rules`).
 //! - [`Bridges`] keeps the hooks that ask now, and lets them go when their session was answered in its terminal. `carry`
 //!   answers them.
+//! - [`files`] writes the plugin, in a marketplace of ours. [`plugin`] has Claude Code install and remove it, and reads whether
+//!   it is enabled. `settings` reads Claude Code's files for that, `rewriting` says what is lost when Claude Code writes them
+//!   anew, `others` which programs answer, too.
 
 mod asked;
 #[cfg(unix)]
 mod bridges;
 #[cfg(unix)]
 mod carry;
+pub mod files;
 mod forms;
 #[cfg(unix)]
 pub mod hook;
 #[cfg(unix)]
 mod listener;
+mod others;
+pub mod plugin;
+mod rewriting;
 mod rules;
+mod settings;
 mod wire;
 
 #[cfg(unix)]
@@ -31,3 +39,12 @@ pub use listener::is_listened_to;
 pub const COMMAND: &str = "hook";
 /// What it is told there.
 pub const AGENT: &str = "claude-code";
+
+/// The name of the plugin and of its marketplace.
+const NAME: &str = "pilotlight";
+/// Claude Code's id for the plugin.
+const PLUGIN: &str = "pilotlight@pilotlight";
+/// The event that the hook is called for.
+const EVENT: &str = "PermissionRequest";
+/// How long Claude Code lets the hook wait, in seconds: a day.
+const TIMEOUT: u64 = 86400;

@@ -1,5 +1,6 @@
 //! Copilot as an [`Adapter`].
 
+use super::bridge::Files;
 use super::identity::FINGERPRINT;
 use super::log_format;
 use super::opened::{LOGS, OPEN_SESSIONS, OpenScan, OpenScanner, log_pid, noted};
@@ -10,6 +11,7 @@ use super::server::hosted::{host, is_of_our_server};
 use super::server::servers::endpoints;
 use super::store::{self, Folder, LOG, Root, SESSIONS, WORKSPACE, lock_pid};
 use crate::adapter::{Adapter, SessionScanner};
+use crate::bridge::Installer;
 use crate::channel::action_context::ActionContext;
 use crate::channel::failure::Failure;
 use crate::channel::{Connection, Keep, Servers};
@@ -27,7 +29,7 @@ use pilotlight_core::agent::Names;
 use pilotlight_core::owner::Owner;
 use pilotlight_core::text::is_uuid;
 use pilotlight_core::time::Time;
-use pilotlight_system::paths::user_home;
+use pilotlight_system::paths::{Folders, user_home};
 use pilotlight_system::watcher::{Layout, Logs, WatchPlan};
 use std::ffi::OsString;
 use std::io;
@@ -115,6 +117,10 @@ impl Adapter for Copilot {
 
     async fn program(&self, named: Option<&Path>) -> Result<PathBuf, String> {
         find_program(named, VERSION_TIMEOUT_LONG).await
+    }
+
+    fn installer(&self, project: &Folders) -> Option<Box<dyn Installer>> {
+        Some(Box::new(Files::new(project)))
     }
 
     fn resume(&self, program: &Path, id: &str) -> Result<Vec<OsString>, &'static str> {

@@ -6,19 +6,17 @@
 
 use super::wire::hex;
 use super::{NAME, PROTOCOL};
+use crate::bridge::{UserHomes, ignore_missing, pretty};
 use anyhow::{Context, anyhow};
 use pilotlight_system::log::{self, cause};
 use pilotlight_system::plain_file::{self, Links};
-use pilotlight_system::state_file::Unusable;
 use pilotlight_system::{paths, state_file};
 use serde_json::json;
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// The extension's source.
 pub(crate) const EXTENSION: &str = include_str!("extension.mjs");
-/// The version of the format of the list of homes. Version 0 was the list alone.
-const HOMES_VERSION: u32 = 1;
 /// The length of the key, in bytes: the output length of SHA-256.
 const KEY_LENGTH: usize = 32;
 
@@ -155,34 +153,9 @@ impl Files {
         self.extension().with_file_name("bridge.json")
     }
 
-    /// The homes that it was installed in, as far as is known: they may still refer to these files.
-    pub fn homes(&self) -> Vec<PathBuf> {
-        self.read_homes().unwrap_or_default()
-    }
-
-    /// Remembers that it is being installed in these homes.
-    ///
-    /// # Errors
-    /// Where that cannot be written.
-    pub fn add_homes(&self, homes: &[PathBuf]) -> anyhow::Result<()> {
-        let mut all = match self.read_homes() {
-            Err(later @ Unusable::Later(_)) => {
-                return Err(later).with_context(|| format!("cannot write {}", self.homes_file().display()));
-            }
-            homes => homes.unwrap_or_default(),
-        };
-        all.extend(homes.iter().filter(|home| !all.contains(home)).cloned().collect::<Vec<_>>());
-        let path = self.homes_file();
-        state_file::replace(&path, &state_file::text_of(HOMES_VERSION, &all)?)
-            .with_context(|| format!("cannot write {}", path.display()))
-    }
-
-    fn read_homes(&self) -> Result<Vec<PathBuf>, Unusable> {
-        state_file::parse(&state_file::read(&self.homes_file()), HOMES_VERSION)
-    }
-
-    fn homes_file(&self) -> PathBuf {
-        self.key.with_extension("homes")
+    /// The list of the homes that it was installed in.
+    pub(super) fn homes(&self) -> UserHomes {
+        UserHomes(self.key.with_extension("homes"))
     }
 
     /// Removes all files. Missing ones are no error.
@@ -191,20 +164,10 @@ impl Files {
     /// What cannot be removed, and why.
     pub fn remove(&self) -> anyhow::Result<()> {
         ignore_missing(std::fs::remove_dir_all(&self.marketplace), &self.marketplace)?;
-        for path in [self.misread(), self.homes_file(), self.key.clone()] {
+        for path in [self.misread(), self.homes().0, self.key.clone()] {
             ignore_missing(std::fs::remove_file(&path), &path)?;
         }
         Ok(())
-    }
-}
-
-/// Treats the removal of a missing file as a success.
-fn ignore_missing(removed: std::io::Result<()>, path: &Path) -> anyhow::Result<()> {
-    match removed {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(error).with_context(|| format!("cannot remove {}", path.display()))
-        }
-        _ => Ok(()),
     }
 }
 
@@ -218,13 +181,10 @@ fn hash_of(text: &str) -> String {
     hex(&Sha256::digest(text))
 }
 
-fn pretty(value: &serde_json::Value) -> anyhow::Result<String> {
-    Ok(serde_json::to_string_pretty(value)? + "\n")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::path::Path;
 
     fn files(folder: &Path) -> Files {
         let (marketplace, key) = (folder.join("data/bridge"), folder.join("state/bridge.key"));

@@ -2,41 +2,17 @@
 //!
 //! Copilot's settings are only read here. Copilot itself writes them.
 
-use super::{EXTENSION, NAME, PLUGIN};
+use super::{EXTENSION, Files, NAME, PLUGIN};
+use crate::adapter::Adapter;
+use crate::bridge::{Installed, Installer, UserHomes, words};
+use crate::copilot::Copilot;
 use crate::copilot::user_settings::Settings;
-use pilotlight_system::descriptors;
-use serde::Serialize;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
-use std::time::Duration;
-use tokio::process::Command;
-use tokio::time::timeout;
 
 /// An organisation's policy for all users of a machine, as CLI 1.0.102 reads it on Linux. A policy distributed by a
 /// server is not on disk, and unknown here.
 const POLICY: &str = "/etc/github-copilot/managed-settings.json";
-/// How long one command of Copilot may take. It takes a second, and many times that on a machine under load.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-/// Whether the bridge is installed in a home.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Installed {
-    /// It is not installed.
-    No,
-    /// New sessions start it.
-    Yes,
-    /// It was switched off in Copilot: this plugin, this extension, or all extensions.
-    SwitchedOff,
-    /// An organisation's policy forbids it.
-    Forbidden,
-    /// It is installed from another folder: another user's data folder, or one that was moved.
-    Elsewhere,
-    /// Unknown: Copilot's settings cannot be read.
-    Unreadable,
-}
-
 /// Whether this home's settings enable the bridge from that marketplace.
 pub fn installed(home: &Path, marketplace: &Path) -> Installed {
     let settings = Settings::read(home);
@@ -77,7 +53,7 @@ fn forbids(policy: &Value, marketplace: &Path) -> bool {
 }
 
 /// The commands with which Copilot installs or reinstalls the bridge in a home, as argument lists.
-pub fn to_install(home: &Path, marketplace: &Path) -> Vec<Vec<String>> {
+fn to_install(home: &Path, marketplace: &Path) -> Vec<Vec<String>> {
     // Copilot refuses to add a second marketplace of the same name.
     let known = known(home);
     let is_other = known.as_ref().is_some_and(|path| path != marketplace);
@@ -88,7 +64,7 @@ pub fn to_install(home: &Path, marketplace: &Path) -> Vec<Vec<String>> {
 }
 
 /// The commands with which Copilot removes the bridge from a home without a trace; none where it is not installed.
-pub fn to_remove(home: &Path) -> Vec<Vec<String>> {
+fn to_remove(home: &Path) -> Vec<Vec<String>> {
     let known = known(home).is_some();
     // An installation that failed in between has only the marketplace.
     let is_named = Settings::read(home).is_some_and(|settings| !settings.0["enabledPlugins"][PLUGIN].is_null());
@@ -98,11 +74,6 @@ pub fn to_remove(home: &Path) -> Vec<Vec<String>> {
     uninstall.into_iter().chain(remove).chain(forget).collect()
 }
 
-/// Whether nothing but a setting without effect stays where this command fails: Copilot 1.0.86 has no `config --rm`.
-pub fn only_tidies(command: &[String]) -> bool {
-    command.first().is_some_and(|word| word == "config")
-}
-
 /// The path of the marketplace that this home has under our name.
 fn known(home: &Path) -> Option<PathBuf> {
     let settings = Settings::read(home)?.0;
@@ -110,29 +81,82 @@ fn known(home: &Path) -> Option<PathBuf> {
     source.is_object().then(|| source["source"]["path"].as_str().unwrap_or_default().into())
 }
 
-fn words(words: &[&str]) -> Vec<String> {
-    words.iter().map(|&word| word.into()).collect()
-}
+const ABOUT: &str = "\
+The bridge lets Pilotlight stop, answer and (after you allow it in the terminal) approve in Copilot sessions that run in \
+plain terminals. It is a Copilot extension; in a release of Copilot that it was not tested with, it only watches.
+What it costs:
+- one process per session, about 40 MB, no CPU use while nothing happens
+- the model is offered two more tools, extensions_manage and extensions_reload
+- Copilot rewrites its settings.json, and drops comments in it
+- any installed extension, this one included, gives the tools that you approve a way to switch approvals off and, once \
+you let Pilotlight answer there, to approve. The real fence is Copilot's sandbox, and its --deny-tool
+Sessions that already run are not covered until they are restarted.";
 
-/// Runs a Copilot command for a home.
-///
-/// # Errors
-/// The output of a failed command, or why it did not run to its end.
-pub async fn run(program: &Path, home: &Path, arguments: &[String]) -> Result<(), String> {
-    let mut command = Command::new(program);
-    command.args(arguments).env("COPILOT_HOME", home);
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
-    descriptors::restore(command.as_std_mut());
-    let failed = |why: String| format!("`copilot {}` {why}", arguments.join(" "));
-    match timeout(PATIENCE, command.output()).await {
-        Ok(Ok(output)) if output.status.success() => Ok(()),
-        Ok(Ok(output)) => {
-            let outputs = [output.stderr, output.stdout].map(|text| String::from_utf8_lossy(&text).trim().to_owned());
-            let reason = outputs.into_iter().find(|text| !text.is_empty()).unwrap_or_else(|| output.status.to_string());
-            Err(failed(format!("failed: {reason}")))
-        }
-        Ok(Err(error)) => Err(failed(format!("does not start: {error}"))),
-        Err(_) => Err(failed(format!("did not end within {} s", PATIENCE.as_secs()))),
+const WHAT_STAYS: &str = "\
+What stays: your consent for folders, in Copilot's permissions-config.json, and an empty \"extraKnownMarketplaces\" in its \
+settings. Sessions that run keep the extension until they end.";
+
+impl Installer for Files {
+    fn adapter(&self) -> &'static dyn Adapter {
+        &Copilot
+    }
+
+    fn about(&self) -> &'static str {
+        ABOUT
+    }
+
+    fn what_stays(&self) -> &'static str {
+        WHAT_STAYS
+    }
+
+    fn installed(&self, home: &Path) -> Installed {
+        installed(home, &self.marketplace)
+    }
+
+    fn to_install(&self, home: &Path) -> Vec<Vec<String>> {
+        to_install(home, &self.marketplace)
+    }
+
+    fn to_remove(&self, home: &Path) -> Vec<Vec<String>> {
+        to_remove(home)
+    }
+
+    /// Copilot 1.0.86 has no `config --rm`.
+    fn tidies(&self, command: &[String]) -> Option<&'static str> {
+        let is_tidying = command.first().is_some_and(|word| word == "config");
+        is_tidying.then_some("\"enabledPlugins.pilotlight@pilotlight\"")
+    }
+
+    fn folder(&self) -> &Path {
+        &self.marketplace
+    }
+
+    fn write(&self) -> anyhow::Result<()> {
+        Self::write(self)
+    }
+
+    fn remove(&self) -> anyhow::Result<()> {
+        Self::remove(self)
+    }
+
+    fn is_installed(&self) -> bool {
+        Self::is_installed(self)
+    }
+
+    fn is_current(&self) -> bool {
+        Self::is_current(self)
+    }
+
+    fn is_changed(&self) -> bool {
+        Self::is_changed(self)
+    }
+
+    fn homes(&self) -> UserHomes {
+        Self::homes(self)
+    }
+
+    fn what_next(&self) -> &'static str {
+        "the bridge is on: restart your sessions to have them covered"
     }
 }
 
