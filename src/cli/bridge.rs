@@ -273,9 +273,14 @@ fn is_confirmed(installer: &dyn Installer, program: &Path, about: &str, commands
     print(about);
     let mut homes: Vec<_> = commands.iter().map(|(home, _)| *home).collect();
     homes.dedup();
-    let notes = homes.iter().flat_map(|home| installer.notes(home).into_iter().map(move |note| (home, note)));
-    for (home, note) in notes {
-        print(&format!("- {}: {}", plain(&home.display().to_string(), LINE_MAX), plain(&note, LINE_MAX)));
+    for home in homes {
+        let losses =
+            installer.losses(home).into_iter().map(|loss| format!("settings.json loses something there: {loss}"));
+        let others =
+            installer.others(home).into_iter().map(|other| format!("another program answers there, too: {other}"));
+        for note in losses.chain(others) {
+            print(&format!("- {}: {}", plain(&home.display().to_string(), LINE_MAX), plain(&note, LINE_MAX)));
+        }
     }
     print("\nThese commands will be run:");
     for (home, command) in commands {

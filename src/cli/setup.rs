@@ -15,7 +15,7 @@ use crate::tray::autostart::Login;
 use anyhow::Context as _;
 use clap_complete::Shell;
 use file::{CommentStyle, File, State};
-use pilotlight_agents::copilot::bridge::Files as BridgeFiles;
+use pilotlight_agents::bridge::installers;
 use pilotlight_core::text::{counted, plain};
 use pilotlight_system::paths;
 use pilotlight_system::paths::own_program;
@@ -252,10 +252,12 @@ fn after_removing(login: &Login) -> Vec<String> {
     if login.state().on {
         lines.push("Pilotlight still starts at login: its menu has the switch.".to_owned());
     }
-    if paths::project().is_some_and(|project| BridgeFiles::new(&project).marketplace.exists()) {
-        lines.push(
-            "The bridge to terminals is still installed in Copilot: `pilotlight bridge remove` removes it.".to_owned(),
-        );
+    let installers = paths::project().map(|project| installers(&project)).unwrap_or_default();
+    for installer in installers.iter().filter(|installer| installer.folder().exists()) {
+        let agent = installer.adapter().agent();
+        lines.push(format!(
+            "The bridge to terminals is still installed in {agent}: `pilotlight bridge remove` removes it."
+        ));
     }
     lines
 }

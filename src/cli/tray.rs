@@ -12,6 +12,8 @@ use crate::tray::feed::Console;
 use crate::tray::instance::{Claim, Instance};
 use crate::tray::open_files::OpenFiles;
 use crate::tray::{self, Start, menu::Menu};
+use pilotlight_agents::adapter::FIRST;
+use pilotlight_agents::bridge::{Installer, installers};
 #[cfg(unix)]
 use pilotlight_agents::claude_code;
 use pilotlight_agents::copilot::bridge::{BridgeConfig, BridgeEvent, Bridges, Files as BridgeFiles};
@@ -21,7 +23,7 @@ use pilotlight_engine::control::caller::CallerPolicy;
 use pilotlight_engine::control::{self, Command, SocketState, origin};
 use pilotlight_engine::hosts::Purpose;
 use pilotlight_system::log::{self, cause, private};
-use pilotlight_system::paths;
+use pilotlight_system::paths::{self, Folders};
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -61,6 +63,7 @@ pub(super) fn run_with(context: Context, bridges: Option<Receiver<BridgeEvent>>)
     let menu = menu(&context);
     let inside = context.demo.as_ref().map(World::inside).unwrap_or_default();
     let homes = context.followed().iter().map(|home| home.folder().to_owned()).collect();
+    let offered = if is_demo { Vec::new() } else { bridges_to_offer(&context, project.as_ref()) };
     let terminal = context.config.actions.terminal.clone();
     let mut engine = context.engine_with_hosts(Purpose::Act);
     engine.forward_to_holders(project.iter().flat_map(paths::runtime_folders).collect());
@@ -100,9 +103,20 @@ pub(super) fn run_with(context: Context, bridges: Option<Receiver<BridgeEvent>>)
         on_change,
         open_files,
         login,
-        bridge: project.as_ref().filter(|_| cfg!(unix) && !is_demo).map(BridgeFiles::new),
+        bridges: offered,
     })?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The bridges that can be installed or removed from the menu: those of agents that are used here, and the first agent's.
+fn bridges_to_offer(context: &Context, project: Option<&Folders>) -> Vec<Box<dyn Installer>> {
+    let followed = context.followed();
+    let is_shown = |installer: &Box<dyn Installer>| {
+        let adapter = installer.adapter();
+        adapter == FIRST || followed.iter().any(|home| home.adapter() == adapter) || installer.is_installed()
+    };
+    let all = project.filter(|_| cfg!(unix)).map(installers).unwrap_or_default();
+    all.into_iter().filter(is_shown).collect()
 }
 
 /// The claim on the first of these folders that has one, and why those before it have none. A tray that runs in any of them,

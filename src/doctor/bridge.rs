@@ -1,13 +1,14 @@
-//! The bridge to sessions in plain terminals: whether Copilot finds what its settings start, and where it runs.
+//! The bridges to sessions in terminals: whether their agents find what their settings start, and where they run.
 
 use super::check::CheckContext;
 use super::finding::{Finding, Level};
 use super::fix::Fix;
 use super::program::is_used;
-use pilotlight_agents::bridge::Installed;
-use pilotlight_agents::copilot;
+use pilotlight_agents::adapter::FIRST;
+use pilotlight_agents::bridge::{Installed, Installer};
+use pilotlight_agents::claude_code::bridge::files::{Files as HookFiles, HookProgram};
 use pilotlight_agents::copilot::bridge::files::Files;
-use pilotlight_agents::copilot::bridge::plugin::installed;
+use pilotlight_agents::home::homes_of;
 use pilotlight_core::fleet::{Kind, Session};
 use pilotlight_core::owner::Owner;
 use pilotlight_core::session::{Allows, Observed};
@@ -17,71 +18,92 @@ use std::path::Path;
 
 const CHECK: &str = "bridge";
 
-/// The bridge on disk, and in Copilot's settings.
+/// The bridges on disk, and in the agents' settings.
 pub(super) fn bridge(context: &CheckContext) -> Vec<Finding> {
     let Some(project) = paths::project() else { return Vec::new() };
-    if !is_used(context) {
-        return Vec::new();
+    let mut findings = Vec::new();
+    if is_used(context) {
+        let files = Files::new(&project);
+        findings.extend(of_agent(context, &files, || of_extension(&files)));
     }
-    let files = Files::new(&project);
-    let of_homes =
-        (1..).zip(copilot::homes(&context.homes)).filter_map(|(number, home)| of_home(&files, number, &home));
-    let mut findings: Vec<_> = of_homes.collect();
-    if findings.is_empty() {
-        let text = "not installed: sessions in plain terminals are watched, and `pilotlight bridge install` lets you answer them";
-        findings.push(Finding::ok(CHECK, text).redacted("the bridge is not installed"));
+    let hook = HookFiles::new(&project);
+    if !homes_of(hook.adapter(), &context.homes).is_empty() {
+        findings.extend(of_agent(context, &hook, || of_hook(&hook)));
     }
     findings
 }
 
 /// What was found: how bad it is, what to tell the user, the same for strangers, and what to do about it.
-type Found = (Level, String, &'static str, &'static str);
+type Found = (Level, String, &'static str, String);
 
-/// The bridge in one of Copilot's homes; `None` if it is not installed there.
-fn of_home(files: &Files, number: usize, home: &Path) -> Option<Finding> {
-    let state = installed(home, &files.marketplace);
+/// The bridge of one agent. `of_files`: what our own files say of a bridge that the agent is set to start.
+fn of_agent(context: &CheckContext, installer: &dyn Installer, of_files: impl Fn() -> Found) -> Vec<Finding> {
+    let homes = homes_of(installer.adapter(), &context.homes);
+    let of_homes = (1..).zip(&homes).flat_map(|(number, home)| of_home(installer, number, home, &of_files));
+    let mut findings: Vec<_> = of_homes.collect();
+    if findings.is_empty() {
+        let what = match installer.adapter() == FIRST {
+            true => "sessions in plain terminals are watched".into(),
+            false => format!("what {} asks is shown", installer.adapter().agent()),
+        };
+        let text = format!("not installed: {what}, and `pilotlight bridge install` lets you answer them");
+        findings.push(Finding::ok(CHECK, text).redacted("the bridge is not installed"));
+    }
+    findings
+}
+
+/// The bridge in one of an agent's homes; nothing if it is not installed there.
+fn of_home(installer: &dyn Installer, number: usize, home: &Path, of_files: impl Fn() -> Found) -> Vec<Finding> {
+    let agent = installer.adapter().agent();
+    let state = installer.installed(home);
     let (level, text, redacted, remedy) = match state {
-        Installed::No => return None,
-        Installed::Yes => of_files(files),
+        Installed::No => return Vec::new(),
+        Installed::Yes => of_files(),
         Installed::Forbidden => (
             Level::Warning,
-            "a policy of your organisation keeps Copilot from starting the bridge".into(),
+            format!("a policy of your organisation keeps {agent} from starting the bridge"),
             "a policy forbids the bridge",
-            "ask whoever made /etc/github-copilot/managed-settings.json, or run `pilotlight bridge remove`",
+            format!("ask whoever made {}, or run `pilotlight bridge remove`", installer.policy().display()),
         ),
         Installed::SwitchedOff => (
             Level::Warning,
-            "the bridge is switched off in Copilot".into(),
-            "the bridge is switched off in Copilot",
-            "`copilot plugin enable pilotlight@pilotlight` switches it on, unless extensions are switched off altogether \
-             (`extensions` in its settings.json); `pilotlight bridge remove` removes it",
+            format!("the bridge is switched off in {agent}"),
+            "the bridge is switched off in its agent",
+            format!("{}; `pilotlight bridge remove` removes it", installer.to_switch_on()),
         ),
         Installed::Unreadable => (
             Level::Warning,
-            "Copilot's settings.json cannot be read: whether the bridge is installed is unknown".into(),
-            "Copilot's settings cannot be read",
-            "correct the mistake in that file",
+            format!("{agent}'s settings.json cannot be read: whether the bridge is installed is unknown"),
+            "the agent's settings cannot be read",
+            "correct the mistake in that file".into(),
         ),
         Installed::Elsewhere => (
             Level::Warning,
-            format!("a bridge is installed there from another folder than {}", files.marketplace.display()),
+            format!("a bridge is installed there from another folder than {}", installer.folder().display()),
             "the bridge is installed from another folder",
-            "`pilotlight bridge install` puts this one in its place",
+            "`pilotlight bridge install` puts this one in its place".into(),
         ),
     };
     let is_well = level == Level::Ok;
-    Some(Finding {
+    let others = if state == Installed::Yes { installer.others(home) } else { Vec::new() };
+    let finding = Finding {
         check: CHECK,
         level,
         said: format!("{}: {text}", home.display()),
-        remedy: (!is_well).then(|| remedy.to_owned()),
+        remedy: (!is_well).then_some(remedy),
         redacted: format!("home {number}: {redacted}"),
-        fix: (state == Installed::Yes && !is_well).then(|| Fix::Bridge(files.clone())),
-    })
+        fix: (state == Installed::Yes && !is_well).then(|| Fix::Bridge(installer.adapter())),
+    };
+    let another = |other: String| {
+        let text = format!("{}: another program answers, too: {other}", home.display());
+        let remedy = "the first answer counts, its or yours: remove it there if it is not wanted";
+        Finding::warning(CHECK, text, remedy).redacted(format!("home {number}: another program answers, too"))
+    };
+    [finding].into_iter().chain(others.into_iter().map(another)).collect()
 }
 
-/// What the bridge's own files say of a bridge that Copilot is set to start. The first trouble hides the others.
-fn of_files(files: &Files) -> Found {
+/// What our own files say of a bridge that Copilot is set to start. The first trouble hides the others.
+fn of_extension(files: &Files) -> Found {
     let folder = files.marketplace.display();
     if !files.extension().is_file() {
         return (
@@ -89,7 +111,7 @@ fn of_files(files: &Files) -> Found {
             format!("Copilot looks for the bridge in {folder}, which is gone"),
             "the bridge's folder is gone",
             "`pilotlight bridge install` puts it back; `pilotlight bridge remove` takes it out of Copilot's settings, which else \
-             complains at each start",
+             complains at each start".into(),
         );
     }
     if files.key().is_none() {
@@ -97,7 +119,7 @@ fn of_files(files: &Files) -> Found {
             Level::Problem,
             "the bridge is installed, and its key is gone: it reaches nobody".into(),
             "the bridge's key is gone",
-            "run `pilotlight bridge install`, and restart your sessions",
+            "run `pilotlight bridge install`, and restart your sessions".into(),
         );
     }
     if files.is_changed() {
@@ -105,7 +127,7 @@ fn of_files(files: &Files) -> Found {
             Level::Problem,
             format!("the bridge in {folder} was changed since it was installed: it does not run"),
             "the bridge was changed since it was installed",
-            "if that was not you, find out who did; `pilotlight bridge install` puts it back",
+            "if that was not you, find out who did; `pilotlight bridge install` puts it back".into(),
         );
     }
     if !files.is_current() {
@@ -113,7 +135,7 @@ fn of_files(files: &Files) -> Found {
             Level::Warning,
             "the bridge is of another version than this program".into(),
             "the bridge is of another version",
-            "run `pilotlight bridge install`: it counts for sessions that are started from then on",
+            "run `pilotlight bridge install`: it counts for sessions that are started from then on".into(),
         );
     }
     if let Some(program) = files.other_program() {
@@ -121,20 +143,56 @@ fn of_files(files: &Files) -> Found {
             Level::Warning,
             format!("the bridge takes {} for Pilotlight, and not this program", program.display()),
             "the bridge takes another program for Pilotlight",
-            "if that is not the tray that you run, run `pilotlight bridge install` with the right program",
+            "if that is not the tray that you run, run `pilotlight bridge install` with the right program".into(),
         );
     }
-    (Level::Ok, "sessions in plain terminals have the bridge".into(), "the bridge is on", "")
+    (Level::Ok, "sessions in plain terminals have the bridge".into(), "the bridge is on", String::new())
+}
+
+/// What our own files say of a hook that Claude Code is set to start.
+fn of_hook(files: &HookFiles) -> Found {
+    let folder = files.marketplace.display();
+    match files.hook_program() {
+        HookProgram::Current => {
+            (Level::Ok, "Claude Code asks Pilotlight, too".into(), "the bridge is on", String::new())
+        }
+        HookProgram::Outdated => (
+            Level::Warning,
+            format!("the bridge in {folder} is of another version than this program"),
+            "the bridge is of another version",
+            "run `pilotlight bridge install`: it counts for sessions that are started from then on".into(),
+        ),
+        HookProgram::Other(program) => (
+            Level::Warning,
+            format!("Claude Code starts {}, and not this program", program.display()),
+            "the bridge starts another program",
+            "if that is not the Pilotlight whose tray you run, run `pilotlight bridge install` with the right one".into(),
+        ),
+        HookProgram::Missing(program) => (
+            Level::Problem,
+            format!("Claude Code is to start {}, which is gone: what it asks is answered in its terminal alone", program.display()),
+            "the program that the bridge starts is gone",
+            "run `pilotlight bridge install`, and start your sessions anew".into(),
+        ),
+        HookProgram::None => (
+            Level::Problem,
+            format!("Claude Code looks for the bridge in {folder}, which is gone or broken"),
+            "the bridge's folder is gone",
+            "`pilotlight bridge install` puts it back; `pilotlight bridge remove` takes it out of Claude Code's settings".into(),
+        ),
+    }
 }
 
 /// Where the bridge runs, by what the tray knows of `sessions`.
 pub(crate) fn running(sessions: &[Session]) -> Option<Finding> {
-    let (bridged, others): (Vec<_>, Vec<_>) = sessions.iter().partition(|session| session.control.bridge.is_some());
+    // The other agents' bridges run only while their sessions ask.
+    let stays = |session: &&Session| session.observed.allows == Allows::All;
+    let (bridged, others): (Vec<_>, Vec<_>) =
+        sessions.iter().filter(stays).partition(|session| session.control.bridge.is_some());
     let is_open = |owner: &Owner| matches!(owner, Owner::Alive { .. } | Owner::Opened { .. });
     let is_bare = |session: &&&Session| {
-        let Observed { owner, about, allows, .. } = &session.observed;
-        // The other agents have no bridges.
-        is_open(owner) && about.kind == Kind::Terminal && *allows == Allows::All
+        let Observed { owner, about, .. } = &session.observed;
+        is_open(owner) && about.kind == Kind::Terminal
     };
     let bare = others.iter().filter(is_bare).count();
     let old = bridged.iter().filter(|session| session.control.old_bridge).count();
@@ -159,6 +217,33 @@ pub(crate) fn running(sessions: &[Session]) -> Option<Finding> {
 mod tests {
     use super::*;
     use pilotlight_core::session::Bridge;
+
+    #[test]
+    fn the_hooks_program_may_be_moved_updated_or_gone() {
+        let scratch = tempfile::tempdir().unwrap();
+        let at = |name: &str| scratch.path().join(name);
+        let files = |program: &str| HookFiles::at(at("bridge"), at("homes"), Some(at(program)));
+        let told = |program: &str| {
+            let (level, text, redacted, _) = of_hook(&files(program));
+            assert!(!redacted.contains('/'));
+            (level, text.replace(&scratch.path().display().to_string(), "~"))
+        };
+        let is = |level, text: &str| (level, text.to_owned());
+        assert_eq!(
+            told("ours"),
+            is(Level::Problem, "Claude Code looks for the bridge in ~/bridge, which is gone or broken")
+        );
+        std::fs::write(at("ours"), "").unwrap();
+        files("ours").write().unwrap();
+        assert_eq!(told("ours"), is(Level::Ok, "Claude Code asks Pilotlight, too"));
+        assert_eq!(told("other"), is(Level::Warning, "Claude Code starts ~/ours, and not this program"));
+        let text = std::fs::read_to_string(files("ours").hook()).unwrap();
+        std::fs::write(files("ours").hook(), text.replace("86400", "60")).unwrap();
+        assert_eq!(told("ours"), is(Level::Warning, "the bridge in ~/bridge is of another version than this program"));
+        std::fs::remove_file(at("ours")).unwrap();
+        let (level, text) = told("ours");
+        assert!(level == Level::Problem && text.starts_with("Claude Code is to start ~/ours, which is gone"), "{text}");
+    }
 
     #[test]
     fn case_560_sessions_of_agents_that_have_no_bridge_are_not_missing_one() {

@@ -2,9 +2,11 @@
 
 use super::ours::Ours;
 use anyhow::{Context, anyhow, bail};
-use pilotlight_agents::copilot::bridge::Files as BridgeFiles;
+use pilotlight_agents::adapter::Adapter;
+use pilotlight_agents::bridge::Installer;
 use pilotlight_core::text::plain;
 use pilotlight_engine::config::{self, Config};
+use pilotlight_system::paths;
 use pilotlight_system::plain_file;
 use pilotlight_system::state_file;
 use std::fs;
@@ -30,8 +32,8 @@ pub(crate) enum Fix {
     Aside(PathBuf, Ours),
     /// Removes the control socket of a dead tray.
     Socket(PathBuf),
-    /// Writes this program's bridge files.
-    Bridge(BridgeFiles),
+    /// Writes this program's files of the bridge of this agent.
+    Bridge(&'static dyn Adapter),
 }
 
 impl Fix {
@@ -44,7 +46,10 @@ impl Fix {
             }
             Self::Aside(path, _) => format!("Move {} aside?", path.display()),
             Self::Socket(path) => format!("Remove {}, on which nobody listens?", path.display()),
-            Self::Bridge(files) => format!("Write the bridge of this program into {}?", files.marketplace.display()),
+            Self::Bridge(agent) => {
+                let folder = installer(*agent).map(|installer| installer.folder().display().to_string());
+                format!("Write the bridge of this program into {}?", folder.as_deref().unwrap_or("its folder"))
+            }
         }
     }
 
@@ -65,12 +70,16 @@ impl Fix {
                 Ok(format!("moved to {}", aside.display()))
             }
             Self::Socket(path) => remove_socket(path),
-            Self::Bridge(files) => {
-                files.write()?;
+            Self::Bridge(agent) => {
+                installer(*agent).context("there is no folder to put the bridge into: set HOME")?.write()?;
                 Ok("the bridge is this program's: sessions that are started from now on have it".into())
             }
         }
     }
+}
+
+fn installer(agent: &'static dyn Adapter) -> Option<Box<dyn Installer>> {
+    agent.installer(&paths::project()?)
 }
 
 /// A free name next to `path`: `config.toml.before-fix`, `config.toml.before-fix-2`.

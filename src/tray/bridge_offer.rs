@@ -1,7 +1,8 @@
-//! The offer to install the bridge to terminals: a row of the menu while a session in a plain terminal has none. It goes
-//! for good once it was clicked, whatever the user then decided, and once a bridge is installed; the entry under Settings
-//! stays.
+//! The offer to install the bridge of an agent to its terminals: a row of the menu while a session in a terminal has none. It
+//! goes for good once it was clicked, whatever the user then decided, and once that bridge is installed; the entry under
+//! Settings stays.
 
+use pilotlight_agents::adapter::{Adapter, FIRST};
 use pilotlight_system::log::{self, cause};
 use pilotlight_system::{paths, plain_file};
 use std::io::Write;
@@ -9,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The file in the state folder that marks the offer as settled.
+/// The file in the state folder that marks the offer of the first agent's as settled. Those of others have its name behind it.
 const SETTLED: &str = "bridge-offered";
 
 /// Whether the bridge is still to be offered. Clones share it.
@@ -21,9 +22,10 @@ pub(crate) struct BridgeOffer {
 }
 
 impl BridgeOffer {
-    /// Reads from the state folder whether the offer was settled by an earlier run.
-    pub(crate) fn load(state_folder: Option<PathBuf>) -> Self {
-        let marker = state_folder.map(|folder| folder.join(SETTLED));
+    /// Reads from the state folder whether the offer of this agent's bridge was settled by an earlier run.
+    pub(crate) fn load(state_folder: Option<PathBuf>, agent: &'static dyn Adapter) -> Self {
+        let name = if agent == FIRST { SETTLED.to_owned() } else { format!("{SETTLED}-{}", agent.name()) };
+        let marker = state_folder.map(|folder| folder.join(name));
         let open = marker.as_ref().is_some_and(|marker| !marker.exists());
         Self { marker, open: Arc::new(AtomicBool::new(open)) }
     }
@@ -59,16 +61,18 @@ fn write(marker: &std::path::Path) -> std::io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pilotlight_agents::adapter::ADAPTERS;
 
     #[test]
     fn a_settled_offer_stays_settled() {
         let scratch = tempfile::tempdir().unwrap();
         let state = Some(scratch.path().join("made"));
-        let offer = BridgeOffer::load(state.clone());
+        let offer = BridgeOffer::load(state.clone(), FIRST);
         let clone = offer.clone();
-        assert!(offer.is_open() && BridgeOffer::load(state.clone()).is_open());
+        assert!(offer.is_open() && BridgeOffer::load(state.clone(), FIRST).is_open());
         clone.settle();
-        assert!(!offer.is_open() && !BridgeOffer::load(state).is_open());
-        assert!(!BridgeOffer::load(None).is_open(), "it could not be remembered");
+        assert!(!offer.is_open() && !BridgeOffer::load(state.clone(), FIRST).is_open());
+        assert!(BridgeOffer::load(state, ADAPTERS[1]).is_open(), "another agent's is another offer");
+        assert!(!BridgeOffer::load(None, FIRST).is_open(), "it could not be remembered");
     }
 }

@@ -9,7 +9,7 @@ use super::open;
 use super::open_files::OpenFiles;
 use super::trust::DesktopTrust;
 use super::view::{Effect, Reviewed};
-use pilotlight_agents::copilot::bridge::Files as BridgeFiles;
+use pilotlight_agents::bridge::installer_of;
 use pilotlight_core::action::{Action, ActionFlag};
 use pilotlight_core::alert::Detail;
 use pilotlight_core::order::{LOG_DIFFERS, Order, OrderReport, Outcome, ShownRequest};
@@ -53,7 +53,8 @@ pub(crate) struct ClickParts {
     pub(crate) notifier: NotifierSender,
     pub(crate) login: Login,
     pub(crate) open_files: OpenFiles,
-    pub(crate) bridge_offer: BridgeOffer,
+    /// The offers of bridges, with the names of their agents.
+    pub(crate) bridge_offers: Vec<(&'static str, BridgeOffer)>,
     /// The windows that clicks opened.
     pub(crate) windows: OpenedWindows,
     pub(crate) trust: DesktopTrust,
@@ -167,8 +168,9 @@ impl ClickHandler {
                 }
                 self.command(Command::Redraw);
             }
-            Effect::RenewBridge => {
-                match paths::project().map(|project| BridgeFiles::new(&project).write()) {
+            Effect::RenewBridge(agent) => {
+                let installer = paths::project().and_then(|project| installer_of(agent, &project));
+                match installer.map(|installer| installer.write()) {
                     Some(Ok(())) => self.note(&Note::new(
                         "The bridge is renewed",
                         "Sessions that you start in terminals from now on have it.",
@@ -178,10 +180,12 @@ impl ClickHandler {
                 }
                 self.command(Command::Redraw);
             }
-            Effect::Bridge(on) => {
+            Effect::Bridge(agent, on) => {
                 let verb = if on { "install" } else { "remove" };
-                self.in_terminal(None, |program, homes| Some(own_command(program, homes, &["bridge", verb, "--wait"])));
-                self.parts.bridge_offer.settle();
+                let words = ["bridge", verb, "--agent", agent, "--wait"];
+                self.in_terminal(None, |program, homes| Some(own_command(program, homes, &words)));
+                let offers = self.parts.bridge_offers.iter().filter(|(of, _)| *of == agent);
+                offers.for_each(|(_, offer)| offer.settle());
                 self.command(Command::Redraw);
             }
             Effect::AddHost => self.add_host(),

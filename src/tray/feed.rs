@@ -6,12 +6,12 @@
 
 use super::autostart::Login;
 use super::bridge_offer::BridgeOffer;
-use super::menu::{Bridge, Menu};
+use super::menu::{AgentBridge, Bridge, Menu};
 use super::messages::DesktopEvent;
 use super::notifier::Notifier;
 use super::notify::{Note, Offer};
 use super::view::{Effect, MenuView};
-use pilotlight_agents::copilot::bridge::Files as BridgeFiles;
+use pilotlight_agents::bridge::Installer;
 use pilotlight_core::agent::counted_sessions;
 use pilotlight_core::fleet::Row;
 use pilotlight_core::session::Key;
@@ -39,28 +39,38 @@ pub(crate) trait Console: Send {
     fn table(&mut self) -> Option<&mut dyn View>;
 }
 
-/// The files of the bridge, and whether they are of this version. Read again when the extension's modification time
+/// The files of a bridge, and whether they are of this version. Read again when the modification time of the main one
 /// changes.
 struct InstalledBridge {
-    files: BridgeFiles,
+    installer: Box<dyn Installer>,
+    offer: BridgeOffer,
     modified: Option<SystemTime>,
     is_current: bool,
 }
 
 impl InstalledBridge {
-    const fn new(files: BridgeFiles) -> Self {
-        Self { files, modified: None, is_current: false }
+    fn new((installer, offer): (Box<dyn Installer>, BridgeOffer)) -> Self {
+        Self { installer, offer, modified: None, is_current: false }
     }
 
     fn state(&mut self) -> Bridge {
-        if !self.files.key.is_file() {
+        if !self.installer.is_installed() {
             return Bridge::Off;
         }
-        let modified = std::fs::metadata(self.files.extension()).and_then(|meta| meta.modified()).ok();
+        let modified = std::fs::metadata(self.installer.main_file()).and_then(|meta| meta.modified()).ok();
         if modified != self.modified {
-            (self.modified, self.is_current) = (modified, self.files.is_current());
+            (self.modified, self.is_current) = (modified, self.installer.is_current());
         }
         if self.is_current { Bridge::On } else { Bridge::Old }
+    }
+
+    /// Its entry. An installed bridge settles the offer.
+    fn entry(&mut self) -> AgentBridge {
+        let state = self.state();
+        if state != Bridge::Off {
+            self.offer.settle();
+        }
+        AgentBridge { agent: self.installer.adapter(), state, is_offered: self.offer.is_open() }
     }
 }
 
@@ -69,10 +79,8 @@ pub(crate) struct Feed {
     menu: Menu,
     notifier: Notifier,
     login: Login,
-    /// The bridge to terminals, where it can be switched on.
-    bridge: Option<InstalledBridge>,
-    /// The offer to do so.
-    offer: BridgeOffer,
+    /// The bridges to terminals, where they can be switched on.
+    bridges: Vec<InstalledBridge>,
     send: Box<dyn Fn(Arc<MenuView>) + Send>,
     desktop: Receiver<DesktopEvent>,
     console: Box<dyn Console>,
@@ -121,8 +129,7 @@ impl Feed {
             menu,
             notifier,
             login,
-            bridge: None,
-            offer: BridgeOffer::default(),
+            bridges: Vec::new(),
             send: Box::new(send),
             desktop,
             console,
@@ -142,9 +149,9 @@ impl Feed {
         Self { ended, ..self }
     }
 
-    /// Shows the state of the bridge in the menu, and offers it while the offer is open.
-    pub(crate) fn with_bridge(self, bridge: Option<BridgeFiles>, offer: BridgeOffer) -> Self {
-        Self { bridge: bridge.map(InstalledBridge::new), offer, ..self }
+    /// Shows the state of these bridges in the menu, and offers each while its offer is open.
+    pub(crate) fn with_bridges(self, bridges: Vec<(Box<dyn Installer>, BridgeOffer)>) -> Self {
+        Self { bridges: bridges.into_iter().map(InstalledBridge::new).collect(), ..self }
     }
 
     /// Restores the terminal and closes all popups, at exit.
@@ -158,11 +165,7 @@ impl Feed {
         self.menu.set_notifications(self.notifier.notifications());
         self.menu.set_popups_only_review(self.notifier.is_server_young());
         self.menu.set_login(self.login.state());
-        let bridge = self.bridge.as_mut().map(InstalledBridge::state);
-        if matches!(bridge, Some(Bridge::On | Bridge::Old)) {
-            self.offer.settle();
-        }
-        self.menu.set_bridge(bridge, self.offer.is_open());
+        self.menu.set_bridges(self.bridges.iter_mut().map(InstalledBridge::entry).collect());
         self.menu.set_troubles(fleet.troubles(), fleet.twins());
         if let Some(view) = self.menu.update(fleet.shown(), now) {
             (self.send)(view);

@@ -19,7 +19,7 @@ mod session;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use footer::Bridge;
+pub(crate) use footer::{AgentBridge, Bridge};
 pub(super) use headline::needs;
 
 use super::actions;
@@ -72,10 +72,8 @@ pub struct Menu {
     demo: bool,
     notifications: NotificationState,
     login: Login,
-    /// The bridge to terminals; `None` if it can be neither installed nor removed.
-    bridge: Option<Bridge>,
-    /// Whether it is still to be offered.
-    offers_bridge: bool,
+    /// The bridges to terminals that can be installed or removed.
+    bridges: Vec<AgentBridge>,
     /// Whether there is a settings file, or a place for one.
     edits_settings: bool,
     /// An error in the settings.
@@ -129,8 +127,7 @@ impl Menu {
             demo: false,
             notifications: NotificationState::default(),
             login: Login::default(),
-            bridge: None,
-            offers_bridge: false,
+            bridges: Vec::new(),
             edits_settings: true,
             settings_error: None,
             popups_only_review: false,
@@ -193,9 +190,9 @@ impl Menu {
         self.login = login;
     }
 
-    /// Sets the state of the bridge to terminals, and whether it is still to be offered, from the next update on.
-    pub(crate) const fn set_bridge(&mut self, bridge: Option<Bridge>, offered: bool) {
-        (self.bridge, self.offers_bridge) = (bridge, offered);
+    /// Sets the state of the bridges to terminals, from the next update on.
+    pub(crate) fn set_bridges(&mut self, bridges: Vec<AgentBridge>) {
+        self.bridges = bridges;
     }
 
     /// Sets whether popups cannot approve, because their server was started after a session that asks.
@@ -315,12 +312,18 @@ impl Menu {
         }
         let reopen = actions::reopen(left_open(sources));
         // Where there is little room, it is in the settings alone.
-        let offer = (self.flat.is_none()
-            && self.offers_bridge
-            && self.bridge == Some(Bridge::Off)
-            && sources.iter().any(is_unreached))
-        .then(|| footer::bridge(Kind::OfferBridge, Bridge::Off));
-        let more = usize::from(reopen.is_some()) + usize::from(offer.is_some());
+        let is_due = |bridge: &AgentBridge| {
+            self.flat.is_none()
+                && bridge.is_offered
+                && bridge.state == Bridge::Off
+                && sources.iter().any(|source| is_unreached(source, bridge.agent))
+        };
+        let offers = (0..)
+            .zip(&self.bridges)
+            .filter(|(_, bridge)| is_due(bridge))
+            .map(|(number, bridge)| footer::bridge(Kind::OfferBridge(number), bridge, self.bridges.len() > 1));
+        let offers: Vec<_> = offers.collect();
+        let more = usize::from(reopen.is_some()) + offers.len();
         let others = items.len() + more + 3;
         let flat = self.flat.map(|flat| flat.beside(others));
         let left = flat.map_or(self.capacity, |flat| flat.root).saturating_sub(others);
@@ -332,11 +335,18 @@ impl Menu {
         items.push(Item::Separator);
         // For a single session whose row has a remedy, it would be the same entry twice.
         items.extend(reopen.filter(|reopen| !is_remedy(reopen, &items)));
-        items.extend(offer);
+        items.extend(offers);
         let ends: Vec<_> = sources.iter().filter(|source| ends_with_us(source)).collect();
         let unseen = summary.unseen > 0
             || sources.iter().any(|source| source.row.needs_you() && source.row.is_set_aside_when_seen());
-        items.extend(footer::footer(unseen, &ends, &self.notifications, &self.login, self.bridge, self.edits_settings));
+        items.extend(footer::footer(
+            unseen,
+            &ends,
+            &self.notifications,
+            &self.login,
+            &self.bridges,
+            self.edits_settings,
+        ));
         if let Some(flat) = flat {
             // Those of the sessions are flat as they are.
             let is_own = |item: &Item| item.id().is_some_and(|id| !matches!(id.kind, Kind::Row | Kind::Fold(_)));
@@ -488,7 +498,7 @@ impl MenuView {
     pub(crate) fn initial() -> Self {
         let icon = Icon::of(State::Well);
         let mut items = vec![Item::text("Looking for sessions"), Item::Separator];
-        items.extend(footer::footer(false, &[], &NotificationState::default(), &Login::default(), None, false));
+        items.extend(footer::footer(false, &[], &NotificationState::default(), &Login::default(), &[], false));
         Self { icon, demo: false, tooltip: "looking for sessions".into(), items, clock: Clock::start() }
     }
 }

@@ -14,7 +14,7 @@
 //!   the same rules. [`focus`] finds out whether the user looks at a session.
 //! - [`messages`] is what these send each other.
 //! - [`feed`] is the engine's view. `bus` monitors the session bus on Linux.
-//! - `bridge_offer` is whether the menu still offers the bridge to terminals.
+//! - `bridge_offer` is whether the menu still offers a bridge to terminals.
 //! - [`autostart`] starts this program at login; `start_menu` integrates it with the Windows desktop.
 //! - [`notify`], [`open`] and [`open_files`] carry out clicks; [`instance`] allows one tray per user.
 
@@ -65,7 +65,7 @@ use messages::{MainEvent, NotifierEvent, NotifierSender};
 use notifier::Notifier;
 use notify::{NoteSender, PopupConfig, Popups};
 use on_change::OnChange;
-use pilotlight_agents::copilot::bridge::Files as BridgeFiles;
+use pilotlight_agents::bridge::Installer;
 use pilotlight_engine::Engine;
 use pilotlight_engine::config::{self, Notifications};
 use pilotlight_engine::control::caller::CallerPolicy;
@@ -123,8 +123,8 @@ pub(crate) struct Start {
     pub open_files: open_files::OpenFiles,
     /// Whether this program starts at login.
     pub login: Login,
-    /// The files of the bridge to terminals, where it can be switched on.
-    pub bridge: Option<BridgeFiles>,
+    /// The bridges to terminals, where they can be switched on.
+    pub bridges: Vec<Box<dyn Installer>>,
 }
 
 /// Runs until Quit, a signal, or the end of the desktop session. Must be called on the main thread.
@@ -135,7 +135,12 @@ pub(crate) fn run(start: Start) -> anyhow::Result<()> {
     #[cfg(windows)]
     start_menu::integrate();
     let (engine, login, state_folder) = (start.engine, start.login, start.state_folder);
-    let offer = BridgeOffer::load(state_folder.clone());
+    let offer = |installer: Box<dyn Installer>| {
+        let offer = BridgeOffer::load(state_folder.clone(), installer.adapter());
+        (installer, offer)
+    };
+    let bridges: Vec<_> = start.bridges.into_iter().map(offer).collect();
+    let bridge_offers = bridges.iter().map(|(installer, offer)| (installer.adapter().name(), offer.clone())).collect();
     let ended = state_folder.as_deref().map(exit_note::take_all).unwrap_or_default();
     let ended: Vec<_> = ended.iter().map(ExitNote::words).collect();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -155,7 +160,7 @@ pub(crate) fn run(start: Start) -> anyhow::Result<()> {
         notifier: Arc::clone(&to_notifier),
         login: login.clone(),
         open_files: start.open_files,
-        bridge_offer: offer.clone(),
+        bridge_offers,
         windows: engine.opened_windows(),
         trust: trust.clone(),
         inside: start.inside,
@@ -195,7 +200,7 @@ pub(crate) fn run(start: Start) -> anyhow::Result<()> {
     let menu = menu.with_capacity(bus::least_capacity());
     let feed = Feed::new(menu, notifier, login, show, from_desktop, console, welcome)
         .with_exit_notes(ended)
-        .with_bridge(start.bridge, offer);
+        .with_bridges(bridges);
     let (main_returned, main_done) = mpsc::channel::<()>();
     let (control_folder, judge) = (start.control_folder, start.judge);
     let thread = EngineThread { runtime, signals, engine, feed, followers, control_folder, judge, to_main, main_done };

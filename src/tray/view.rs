@@ -174,10 +174,10 @@ pub enum Effect {
     TestNote,
     /// Turns the start at login on or off.
     StartAtLogin(bool),
-    /// Installs or removes the bridge, in a terminal that shows what this changes and asks for confirmation.
-    Bridge(bool),
-    /// Replaces the bridge's files with those of this version.
-    RenewBridge,
+    /// Installs or removes the bridge of this agent, in a terminal that shows what this changes and asks for confirmation.
+    Bridge(&'static str, bool),
+    /// Replaces the files of this agent's bridge with those of this version.
+    RenewBridge(&'static str),
     /// Adds another machine, in a terminal that shows what could be added and asks.
     AddHost,
     /// Opens our own log.

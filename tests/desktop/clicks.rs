@@ -280,7 +280,9 @@ fn case_228_the_bridge_is_offered_until_the_offer_is_clicked_and_never_again() {
     let offer = panel.menu().into_iter().find(|entry| entry.label.starts_with("Answer terminal sessions"));
     assert!(panel.click(offer.unwrap().id));
     let runs = || std::fs::read_to_string(&ran).unwrap_or_default();
-    wait_until(SOON, "it asks in a terminal", runs, || runs().contains("bridge install --wait").then_some(()));
+    wait_until(SOON, "it asks in a terminal", runs, || {
+        runs().contains("bridge install --agent copilot --wait").then_some(())
+    });
     panel.close();
     wait_offers(&panel, 0);
     panel.wait_for("the entry under Settings stays", |entry| entry.label.starts_with("Answer terminal sessions"));

@@ -91,3 +91,67 @@ fn settings_that_switch_it_off_are_found_with_and_without_comments() {
     set("{}");
     reports(&user, "ok", "not installed");
 }
+
+/// A user of Claude Code alone, whose settings have the bridge, and another program.
+fn with_hook() -> (User, PathBuf) {
+    let user = User::new();
+    let home = user.scratch.path().join(".claude");
+    fs::create_dir_all(home.join("projects")).unwrap();
+    let other = json!([{"hooks": [{"type": "command", "command": "/opt/other --ask"}]}]);
+    let settings = json!({
+        "extraKnownMarketplaces": {"pilotlight": {"source": {"source": "directory", "path": user.scratch.path().join(HOOK_FOLDER)}}},
+        "enabledPlugins": {"pilotlight@pilotlight": true},
+        "hooks": {"PermissionRequest": other},
+    });
+    fs::write(home.join("settings.json"), settings.to_string()).unwrap();
+    (user, home)
+}
+
+const HOOK_FOLDER: &str = ".local/share/pilotlight/bridge-claude-code";
+
+#[test]
+fn a_hook_that_is_gone_moved_or_of_another_version_is_repaired() {
+    let (user, home) = with_hook();
+    let hook = user.scratch.path().join(HOOK_FOLDER).join("plugins/pilotlight/hooks/hooks.json");
+    let found = |words: &str| {
+        let found = examined(&mut user.pilotlight(&[])).0;
+        let its = |it: &&Value| it["check"] == "bridge" && it["said"].as_str().unwrap().contains(words);
+        let levels: Vec<_> = found.iter().filter(its).map(|it| it["level"].as_str().unwrap().to_owned()).collect();
+        assert_eq!(levels.len(), 1, "{words}: {found:#?}");
+        levels[0].clone()
+    };
+    let fix = || {
+        let terminal = in_terminal(&user.pilotlight(&["doctor", "--fix"]));
+        terminal.shows("bridge-claude-code?");
+        terminal.text("y");
+        terminal.press(&["Enter"]);
+        terminal.shows("sessions that are started from now on have it");
+        terminal.shows("exited with");
+    };
+    assert_eq!(found("which is gone or broken"), "problem");
+    fix();
+    assert_eq!(found("Claude Code asks Pilotlight, too"), "ok");
+    assert_eq!(found("another program answers, too: `/opt/other --ask` (settings.json)"), "warning");
+    let rewrite = |from: &str, to: &str| {
+        let text = fs::read_to_string(&hook).unwrap();
+        fs::write(&hook, text.replace(from, to)).unwrap();
+    };
+    rewrite("86400", "600");
+    assert_eq!(found("of another version than this program"), "warning");
+    rewrite(env!("CARGO_BIN_EXE_pilotlight"), "/bin/sh");
+    assert_eq!(found("Claude Code starts /bin/sh, and not this program"), "warning");
+    rewrite("/bin/sh", "/opt/gone/pilotlight");
+    assert_eq!(found("Claude Code is to start /opt/gone/pilotlight, which is gone"), "problem");
+    fix();
+    assert_eq!(found("Claude Code asks Pilotlight, too"), "ok");
+    let settings = fs::read_to_string(home.join("settings.json")).unwrap();
+    let set = |text: &str| fs::write(home.join("settings.json"), text).unwrap();
+    set(&settings.replace("true", "false"));
+    assert_eq!(found("the bridge is switched off in Claude Code"), "warning");
+    set(&settings.replace(HOOK_FOLDER, "elsewhere"));
+    assert_eq!(found("installed there from another folder"), "warning");
+    set(&settings.replace('{', "{ // mine\n"));
+    assert_eq!(found("Claude Code's settings.json cannot be read"), "warning");
+    set("{}");
+    assert_eq!(found("not installed: what Claude Code asks is shown"), "ok");
+}

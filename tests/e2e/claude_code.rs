@@ -1,5 +1,6 @@
 //! The real Claude Code in a terminal: what its sessions are said to do, and what may be done with them.
 
+mod installed;
 mod rows;
 
 use crate::support::claude::{Claude, ClaudeHome, program};

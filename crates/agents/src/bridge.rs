@@ -46,10 +46,21 @@ pub trait Installer: fmt::Debug + Send + Sync {
     /// What the bridge is and what it costs, for the user's consent.
     fn about(&self) -> &'static str;
 
-    /// What else to know before it is installed in this home: what the agent would lose there, and who else answers.
-    fn notes(&self, _home: &Path) -> Vec<String> {
+    /// What a home's settings lose when the agent writes them anew.
+    fn losses(&self, _home: &Path) -> Vec<String> {
         Vec::new()
     }
+
+    /// The other programs that a home has answer what the agent asks.
+    fn others(&self, _home: &Path) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// The file in which an organisation may forbid it.
+    fn policy(&self) -> PathBuf;
+
+    /// How it is switched on again.
+    fn to_switch_on(&self) -> &'static str;
 
     /// What stays when it is removed.
     fn what_stays(&self) -> &'static str;
@@ -81,6 +92,9 @@ pub trait Installer: fmt::Debug + Send + Sync {
 
     /// The folder of our own files that is given to the agent.
     fn folder(&self) -> &Path;
+
+    /// The file of ours that changes with its version.
+    fn main_file(&self) -> PathBuf;
 
     /// Writes our own files where they are missing or of another version.
     ///
@@ -115,6 +129,11 @@ pub trait Installer: fmt::Debug + Send + Sync {
 /// The bridges that can be installed.
 pub fn installers(project: &paths::Folders) -> Vec<Box<dyn Installer>> {
     ADAPTERS.iter().filter_map(|adapter| adapter.installer(project)).collect()
+}
+
+/// What installs the bridge of the agent with this name.
+pub fn installer_of(agent: &str, project: &paths::Folders) -> Option<Box<dyn Installer>> {
+    installers(project).into_iter().find(|installer| installer.adapter().name() == agent)
 }
 
 /// The file that lists the homes in which a bridge was installed, as far as is known: they may still refer to our files.

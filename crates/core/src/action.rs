@@ -89,7 +89,7 @@ fn takes(action: Action, session: &Session, status: Status) -> Result<(), Refusa
         Action::Approve | Action::Deny | Action::Answer => Err(match supervised {
             Some(supervised) => Refusal::InBackground { attach: supervised.attach.clone() },
             None if is_of_program => Refusal::Unreachable { instead: Instead::AnswerThere, remedy: Remedy::None },
-            None => Refusal::AnswerOnlyThere { agent: agent() },
+            None => Refusal::AnswerOnlyThere { agent: agent(), remedy: reach::lacks_bridge(session) },
         }),
         // What a refusal advises must not be refused in turn, as ending this one is.
         Action::Stop if let Some(supervised) = supervised => {

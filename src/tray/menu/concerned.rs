@@ -1,6 +1,7 @@
 //! Which sessions the entries below the list are about.
 
 use crate::tray::details::Source;
+use pilotlight_agents::adapter::{Adapter, FIRST};
 use pilotlight_core::action::{Action, ServerState, offer};
 use pilotlight_core::fleet::Kind as Use;
 use pilotlight_core::order::{Operation, Order};
@@ -22,14 +23,18 @@ pub(super) fn left_open(sources: &[Source<'_>]) -> Vec<Order> {
     open.iter().map(|source| Order::new(&source.row.id, Operation::Resume).to(&source.row.label)).collect()
 }
 
-/// Whether a session runs in a terminal that nothing of ours reaches, and that a bridge would: no server of its own, no
-/// bridge, and an agent that takes orders.
-pub(super) fn is_unreached(source: &Source<'_>) -> bool {
+/// Whether a session runs in a terminal that nothing of ours reaches, and that a bridge of this agent would: no server of its
+/// own, and no bridge.
+pub(super) fn is_unreached(source: &Source<'_>, agent: &'static dyn Adapter) -> bool {
     let session = source.session;
-    session.observed.about.kind == Use::Terminal
-        && session.observed.allows == Allows::All
+    let would_be = match session.observed.allows {
+        Allows::All => agent == FIRST && session.control.server == ServerState::NotListening,
+        Allows::Process => session.observed.agent == agent.agent(),
+        Allows::Only { .. } | Allows::Nothing { .. } => false,
+    };
+    would_be
+        && session.observed.about.kind == Use::Terminal
         && session.observed.owner.live().is_some()
-        && session.control.server == ServerState::NotListening
         && session.control.bridge.is_none()
 }
 

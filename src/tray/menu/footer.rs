@@ -4,6 +4,7 @@ use crate::tray::autostart::State as Login;
 use crate::tray::details::Source;
 use crate::tray::notifications::NotificationState;
 use crate::tray::view::{COLUMNS, Effect, Item, ItemId, Kind, ROWS};
+use pilotlight_agents::adapter::Adapter;
 use pilotlight_core::fleet::LABEL_DISTINCT_WIDTH;
 use pilotlight_core::text::{counted, fit, isolated, lines, plain};
 
@@ -14,10 +15,10 @@ pub(super) fn footer(
     ends: &[&Source<'_>],
     notifications: &NotificationState,
     login: &Login,
-    bridge: Option<Bridge>,
+    bridges: &[AgentBridge],
     edits_settings: bool,
 ) -> [Item; 3] {
-    [notifications.submenu(), settings(any_unseen, login, bridge, edits_settings), quit(ends)]
+    [notifications.submenu(), settings(any_unseen, login, bridges, edits_settings), quit(ends)]
 }
 
 /// An entry with an error in the settings; a click opens them.
@@ -41,23 +42,41 @@ pub(crate) enum Bridge {
     Old,
 }
 
-/// The entry that installs or removes the bridge, in a terminal that says what it does and what it costs, and asks.
-pub(super) fn bridge(kind: Kind, bridge: Bridge) -> Item {
-    let (text, installs) = match bridge {
-        Bridge::Off => ("Answer terminal sessions from here…", true),
-        Bridge::On | Bridge::Old => ("Stop answering terminal sessions…", false),
-    };
-    Item::action(ItemId::own(kind), text, Effect::Bridge(installs))
+/// The bridge to terminals of one agent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct AgentBridge {
+    pub agent: &'static dyn Adapter,
+    pub state: Bridge,
+    /// Whether it is still to be offered.
+    pub is_offered: bool,
 }
 
-/// The submenu of settings. `bridge` is `None` if it can be neither installed nor removed.
-fn settings(any_unseen: bool, login: &Login, bridge: Option<Bridge>, edits_settings: bool) -> Item {
+/// The entry that installs or removes a bridge, in a terminal that says what it does and what it costs, and asks. `are_several`:
+/// the agent is named, as others have one, too.
+pub(super) fn bridge(kind: Kind, bridge: &AgentBridge, are_several: bool) -> Item {
+    let which = if are_several { bridge.agent.agent().to_string() } else { "terminal".into() };
+    let (text, installs) = match bridge.state {
+        Bridge::Off => (format!("Answer {which} sessions from here…"), true),
+        Bridge::On | Bridge::Old => (format!("Stop answering {which} sessions…"), false),
+    };
+    Item::action(ItemId::own(kind), text, Effect::Bridge(bridge.agent.name(), installs))
+}
+
+/// The submenu of settings. `bridges` are those that can be installed or removed.
+fn settings(any_unseen: bool, login: &Login, bridges: &[AgentBridge], edits_settings: bool) -> Item {
     let own = ItemId::own;
     let mut items = login.items();
-    if bridge == Some(Bridge::Old) {
-        items.push(Item::action(own(Kind::RenewBridge), "Renew the bridge (another version)", Effect::RenewBridge));
+    let are_several = bridges.len() > 1;
+    for (number, bridge) in (0..).zip(bridges) {
+        if bridge.state == Bridge::Old {
+            let text = match are_several {
+                true => format!("Renew {}'s bridge (another version)", bridge.agent.agent()),
+                false => "Renew the bridge (another version)".into(),
+            };
+            items.push(Item::action(own(Kind::RenewBridge(number)), text, Effect::RenewBridge(bridge.agent.name())));
+        }
+        items.push(self::bridge(Kind::Bridge(number), bridge, are_several));
     }
-    items.extend(bridge.map(|bridge| self::bridge(Kind::Bridge, bridge)));
     if edits_settings {
         items.push(Item::action(own(Kind::AddHost), "Add a machine…", Effect::AddHost));
         items.push(Item::action(own(Kind::EditSettings), "Edit settings…", Effect::OpenSettings));

@@ -86,12 +86,12 @@ pub enum Kind {
     TestNote,
     /// Turns the start at login on or off.
     StartAtLogin,
-    /// Installs or removes the bridge to terminals.
-    Bridge,
-    /// Offers to install the bridge to terminals.
-    OfferBridge,
-    /// Updates the bridge to this version.
-    RenewBridge,
+    /// Installs or removes the bridge to terminals of the agent with this number.
+    Bridge(u8),
+    /// Offers to install it.
+    OfferBridge(u8),
+    /// Updates it to this version.
+    RenewBridge(u8),
     /// Adds another machine.
     AddHost,
     /// Opens our own log.

@@ -100,6 +100,14 @@ pub(super) fn remedy(session: &Session) -> Remedy {
     }
 }
 
+/// The remedy for a session whose agent takes answers over a bridge alone: to install that, if it is not.
+pub(super) fn lacks_bridge(session: &Session) -> Remedy {
+    match remedy(session) {
+        Remedy::Bridge => Remedy::Bridge,
+        _ => Remedy::None,
+    }
+}
+
 /// Whether only a bridge could reach the session, and none is connected that may be there.
 pub fn awaits_bridge(session: &Session) -> bool {
     session.observed.allows != Allows::Process && matches!(remedy(session), Remedy::Unheard | Remedy::Anew)

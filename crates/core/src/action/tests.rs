@@ -66,7 +66,9 @@ fn an_agent_that_takes_no_orders_leaves_the_process_and_the_terminal() {
         actions.iter().map(|&action| (action, Err(why.clone()))).collect()
     };
     expected(|_| (), &none(&orders, no_orders(false)));
-    expected(|_| (), &none(&answers, Refusal::AnswerOnlyThere { agent: agent() }));
+    let only_there = |remedy| Refusal::AnswerOnlyThere { agent: agent(), remedy };
+    expected(|_| (), &none(&answers, only_there(Remedy::Bridge)));
+    expected(|it| it.control.bridge_setup = BridgeSetup::Installed, &none(&answers, only_there(Remedy::None)));
     let alive = [
         (Action::Stop, Err(Refusal::StopOnlyThere { agent: agent() })),
         (Action::Detach, Err(Refusal::NotAttached)),

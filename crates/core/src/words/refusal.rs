@@ -20,7 +20,7 @@ said! {
 
         ReadOnly { why: Cow<'static, str> } => "{why}";
 
-        AnswerOnlyThere { agent: Agent } => "answer it in its terminal: {agent} takes answers from nowhere else";
+        AnswerOnlyThere { agent: Agent, remedy: Remedy } => "answer it in its terminal{}", only_there(agent, remedy);
         StopOnlyThere { agent: Agent } =>
             "press Esc in its terminal, or end the session: {agent} can be stopped from nowhere else";
         NoOrders { agent: Agent, resumable: bool } => "{agent} takes no orders from other programs: {}",
@@ -160,6 +160,14 @@ said! {
             "; no bridge answers in its terminal, which was opened before the bridge was installed, or without extensions: start the session anew";
         Unheard => "; {}", UNHEARD;
         Release { release: Box<str> } => " ({})", untried(release);
+    }
+}
+
+/// Why a session of an agent that takes no orders is answered in its terminal alone.
+fn only_there(agent: &Agent, remedy: &Remedy) -> String {
+    match remedy {
+        Remedy::None => format!(": {agent} takes answers from nowhere else"),
+        remedy => remedy.to_string(),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::tray::view::Reviewed;
+use pilotlight_agents::adapter::{ADAPTERS, FIRST};
 use pilotlight_core::alert::Detail;
 use pilotlight_core::owner::HoldProof;
 
@@ -119,15 +120,16 @@ fn case_228_the_bridge_is_offered_while_a_terminal_is_out_of_reach() {
         world.entries().iter().filter(|entry| *entry == OFFER).count()
     };
     assert_eq!(offered(&mut world), 0, "it can be neither installed nor removed, as in a demo");
-    world.menu.set_bridge(Some(Bridge::Off), true);
+    let bridge = |state, is_offered| AgentBridge { agent: FIRST, state, is_offered };
+    world.menu.set_bridges(vec![bridge(Bridge::Off, true)]);
     assert_eq!(offered(&mut world), 1);
-    let effect = world.menu.shown.as_ref().unwrap().effect_of(&ItemId::own(Kind::OfferBridge)).cloned();
-    assert_eq!(effect, Some(Effect::Bridge(true)));
-    for (bridge, open) in [(Some(Bridge::Off), false), (Some(Bridge::On), true), (Some(Bridge::Old), true)] {
-        world.menu.set_bridge(bridge, open);
-        assert_eq!(offered(&mut world), 0, "{bridge:?} {open}");
+    let effect = world.menu.shown.as_ref().unwrap().effect_of(&ItemId::own(Kind::OfferBridge(0))).cloned();
+    assert_eq!(effect, Some(Effect::Bridge("copilot", true)));
+    for (state, open) in [(Bridge::Off, false), (Bridge::On, true), (Bridge::Old, true)] {
+        world.menu.set_bridges(vec![bridge(state, open)]);
+        assert_eq!(offered(&mut world), 0, "{state:?} {open}");
     }
-    world.menu.set_bridge(Some(Bridge::Off), true);
+    world.menu.set_bridges(vec![bridge(Bridge::Off, true)]);
     let plain = world.session("api").clone();
     let others: [fn(&mut Session); 7] = [
         |session| session.observed.about.kind = Use::Sdk,
@@ -146,6 +148,32 @@ fn case_228_the_bridge_is_offered_while_a_terminal_is_out_of_reach() {
         assert_eq!(offered(&mut world), 0);
         *world.session("api") = plain.clone();
     }
+}
+
+/// Each agent's is offered for its own sessions, and named where there are several.
+#[test]
+fn the_bridge_of_each_agent_is_offered_for_its_own_sessions() {
+    let claude = *ADAPTERS.iter().find(|adapter| adapter.name() == "claude-code").unwrap();
+    let mut world = World::all(&["api"], Status::Idle);
+    let session = world.session("api");
+    session.observed.owner = Owner::Alive { pid: 1, started: None };
+    session.observed.about.kind = Use::Terminal;
+    (session.observed.agent, session.observed.allows) = (claude.agent(), Allows::Process);
+    let bridge = |agent, state| AgentBridge { agent, state, is_offered: true };
+    let offered = |world: &mut World| {
+        world.after(SHAPE_INTERVAL);
+        let entries = world.entries();
+        entries.iter().filter(|entry| entry.contains("sessions from here")).cloned().collect::<Vec<_>>()
+    };
+    let both = |of_claude| vec![bridge(FIRST, Bridge::Off), bridge(claude, of_claude)];
+    world.menu.set_bridges(both(Bridge::Off));
+    assert_eq!(offered(&mut world), ["Answer Claude Code sessions from here…"]);
+    let effect = world.menu.shown.as_ref().unwrap().effect_of(&ItemId::own(Kind::OfferBridge(1))).cloned();
+    assert_eq!(effect, Some(Effect::Bridge("claude-code", true)));
+    world.menu.set_bridges(both(Bridge::On));
+    assert_eq!(offered(&mut world), Vec::<String>::new());
+    world.menu.set_bridges(vec![bridge(claude, Bridge::Off)]);
+    assert_eq!(offered(&mut world), ["Answer terminal sessions from here…"]);
 }
 
 #[test]

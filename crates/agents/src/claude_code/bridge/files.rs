@@ -45,11 +45,15 @@ impl Files {
         }
     }
 
+    /// These paths.
+    pub const fn at(marketplace: PathBuf, homes: PathBuf, program: Option<PathBuf>) -> Self {
+        Self { marketplace, homes, program }
+    }
+
     /// The paths in one folder, with a program that is there.
     #[cfg(test)]
     pub(super) fn in_folder(folder: &Path) -> Self {
-        let program = std::env::current_exe().ok();
-        Self { marketplace: folder.join("bridge"), homes: folder.join("homes"), program }
+        Self::at(folder.join("bridge"), folder.join("homes"), std::env::current_exe().ok())
     }
 
     /// Whether the user has installed it, in whatever state it is now.

@@ -10,7 +10,7 @@ use crate::bridge::{Installed, Installer, UserHomes, words};
 use crate::claude_code::ClaudeCode;
 use pilotlight_core::time::Time;
 use serde_json::Value;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Whether this home's settings enable the bridge from that marketplace.
 pub fn installed(home: &Path, marketplace: &Path) -> Installed {
@@ -99,12 +99,21 @@ impl Installer for Files {
         ABOUT
     }
 
-    fn notes(&self, home: &Path) -> Vec<String> {
-        let text = settings::text(&settings::path(home)).unwrap_or_default();
-        let losses =
-            rewriting::losses(&text).into_iter().map(|loss| format!("its settings.json loses something: {loss}"));
-        let others = others::others(home).into_iter().map(|other| format!("another program answers, too: {other}"));
-        losses.chain(others).collect()
+    fn losses(&self, home: &Path) -> Vec<String> {
+        rewriting::losses(&settings::text(&settings::path(home)).unwrap_or_default())
+    }
+
+    fn others(&self, home: &Path) -> Vec<String> {
+        others::others(home)
+    }
+
+    fn policy(&self) -> PathBuf {
+        Path::new(POLICY_FOLDER).join("managed-settings.json")
+    }
+
+    fn to_switch_on(&self) -> &'static str {
+        "`claude plugin enable pilotlight@pilotlight` switches it on, unless hooks are switched off altogether \
+         (`disableAllHooks` in its settings.json)"
     }
 
     fn what_stays(&self) -> &'static str {
@@ -144,6 +153,10 @@ impl Installer for Files {
 
     fn folder(&self) -> &Path {
         &self.marketplace
+    }
+
+    fn main_file(&self) -> PathBuf {
+        self.hook()
     }
 
     fn write(&self) -> anyhow::Result<()> {

@@ -105,6 +105,15 @@ impl Installer for Files {
         ABOUT
     }
 
+    fn policy(&self) -> PathBuf {
+        POLICY.into()
+    }
+
+    fn to_switch_on(&self) -> &'static str {
+        "`copilot plugin enable pilotlight@pilotlight` switches it on, unless extensions are switched off altogether \
+         (`extensions` in its settings.json)"
+    }
+
     fn what_stays(&self) -> &'static str {
         WHAT_STAYS
     }
@@ -129,6 +138,10 @@ impl Installer for Files {
 
     fn folder(&self) -> &Path {
         &self.marketplace
+    }
+
+    fn main_file(&self) -> PathBuf {
+        self.extension()
     }
 
     fn write(&self) -> anyhow::Result<()> {
