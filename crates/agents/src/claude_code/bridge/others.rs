@@ -56,7 +56,8 @@ mod tests {
         let installed = json!({"version": 2, "plugins": plugins});
         std::fs::write(home.join("plugins/installed_plugins.json"), installed.to_string()).unwrap();
         let mut settings = hooks("notify \u{202e}me");
-        settings["hooks"][EVENT][0]["hooks"][1] = json!({"type": "http", "url": "http://127.0.0.1:9/x"});
+        let http = json!({"hooks": [{"type": "http", "url": "http://127.0.0.1:9/x"}]});
+        settings["hooks"][EVENT].as_array_mut().unwrap().push(http);
         settings["hooks"]["Stop"] = json!([{"hooks": [{"type": "command", "command": "true"}]}]);
         settings["enabledPlugins"] = json!({"lamp@x": true, "off@x": false, PLUGIN: true});
         std::fs::write(home.join("settings.json"), settings.to_string()).unwrap();
