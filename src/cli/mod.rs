@@ -193,7 +193,7 @@ fn carry_out(command: Option<Command>, context: Context) -> ExitCode {
         }
         Some(Command::Explain(arguments)) => explain::run(&context, &arguments),
         Some(Command::Approve(arguments)) => act::keep_open(&context, act::approve(&context, &arguments)),
-        Some(Command::Deny(arguments)) => act::deny(&context, &arguments),
+        Some(Command::Deny(arguments)) => act::keep_open(&context, act::deny(&context, &arguments)),
         Some(Command::Answer(arguments)) => act::keep_open(&context, act::reply(&context, &arguments)),
         Some(Command::LetAnswer(session)) => act::give(&context, &session, Operation::LetAnswer),
         Some(Command::Stop(arguments)) => act::stop(&context, &arguments),

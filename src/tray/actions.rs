@@ -13,7 +13,7 @@ use pilotlight_core::action::{
 use pilotlight_core::confusable::{Unfit, fits};
 use pilotlight_core::fleet::{Row, Session};
 use pilotlight_core::form::{Form, FormAnswer, Kind as What};
-use pilotlight_core::order::{Operation, Order, Reply, Which};
+use pilotlight_core::order::{Denial, Operation, Order, Reply, Which};
 use pilotlight_core::short_reason::ShortReason;
 use pilotlight_core::text::{capitalised, fit, isolated, plain, wrap};
 use pilotlight_core::turn::{Call, Request, request_verb};
@@ -126,10 +126,23 @@ fn items_of_request(source: &Source<'_>, request: &Request, can_answer: bool) ->
         return RequestItems { lines, answers: if can_answer { vec![review] } else { Vec::new() } };
     };
     let which = || Which::Shown { id: request.request.to_string(), text: text.to_owned() };
-    let answers = vec![
+    let mut answers = vec![
         Item::action(id(Kind::Approve(call)), Action::Approve.label(), act(Operation::Approve(which()))),
         Item::action(id(Kind::Deny(call)), Action::Deny.label(), act(Operation::Deny(which()))),
     ];
+    if let Some(options) = &request.over_bridge {
+        let note = Effect::review(Reviewed::Denial, source.row, &request.request);
+        let stop = Operation::DenyWith { which: which(), denial: Denial { note: None, stop: true } };
+        answers.push(Item::action(id(Kind::DenyWithNote(call)), "Deny with a note…", note));
+        answers.push(Item::action(id(Kind::DenyAndStop(call)), "Deny, and stop the turn", act(stop)));
+        // Never beside Approve: what it allows is to be read first.
+        answers.extend(options.always.as_deref().map(|rules| {
+            let lines = indented(&format!("From now on also: {rules}")).into_iter().map(Item::text);
+            let always = Operation::Always { which: which(), rules: rules.into() };
+            let yes = Item::action(id(Kind::Always(call)), "Approve, and allow that", act(always));
+            Item::submenu(id(Kind::Rules(call)), "Always allow…", lines.chain([yes]).collect())
+        }));
+    }
     RequestItems { lines: lines_of(source, call, lines), answers: if can_answer { answers } else { Vec::new() } }
 }
 

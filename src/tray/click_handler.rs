@@ -269,6 +269,7 @@ impl ClickHandler {
     fn review(&self, what: Reviewed, session: (&str, Option<&str>), request: &str) {
         let verb: &[&str] = match what {
             Reviewed::Permission => &["approve", "--ask"],
+            Reviewed::Denial => &["deny", "--ask"],
             Reviewed::Question => &["answer"],
         };
         let ticket = self.parts.windows.open(Some(request));

@@ -29,7 +29,7 @@ pub(super) fn next(source: &Source<'_>, failed: Option<Action>) -> Offer {
     let look =
         Some(looking_at(source.row, source.session)).filter(|look| !is_hidden(look)).unwrap_or(Effect::LiveTable);
     let label = match &look {
-        Effect::Review { what: Reviewed::Permission, .. } => Some("Review…"),
+        Effect::Review { what: Reviewed::Permission | Reviewed::Denial, .. } => Some("Review…"),
         Effect::Review { what: Reviewed::Question, .. } => Some("Answer…"),
         _ => None,
     };

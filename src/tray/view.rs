@@ -133,6 +133,8 @@ pub enum Item {
 pub enum Reviewed {
     /// A permission request.
     Permission,
+    /// The same, to be denied with a note.
+    Denial,
     /// A question.
     Question,
 }

@@ -7,7 +7,7 @@ use super::carry::carry_out;
 use super::order::{order, refuse, refused_to_agent, with_asking};
 use super::output::{self, Printer, RequestPrinter, RequestReader};
 use super::window::let_be_read;
-use crate::cli::ask::{confirm, has_terminal};
+use crate::cli::ask::{confirm, has_terminal, prompt};
 use crate::cli::asking::{Asks, MaybeNamed};
 use crate::cli::context::Context;
 use crate::cli::pick::{Named, Picked};
@@ -86,6 +86,7 @@ pub(in crate::cli) fn approve(context: &Context, arguments: &Approve) -> anyhow:
         operation: &Operation::Approve,
         approves: true,
         always: arguments.always,
+        asks_for_note: false,
     };
     answer(context, &arguments.which, &verb)
 }
@@ -106,6 +107,7 @@ pub(in crate::cli) fn deny(context: &Context, arguments: &Deny) -> anyhow::Resul
         operation: &operation,
         approves: false,
         always: false,
+        asks_for_note: denial == Denial::default(),
     };
     answer(context, &arguments.which, &verb)
 }
@@ -119,6 +121,8 @@ struct ActionSpec<'a> {
     approves: bool,
     /// Whether it adds the rules that the request suggests.
     always: bool,
+    /// Whether it asks what the agent is told.
+    asks_for_note: bool,
 }
 
 fn answer(context: &Context, arguments: &Arguments, verb: &ActionSpec<'_>) -> anyhow::Result<ExitCode> {
@@ -225,9 +229,26 @@ fn answer_one(
     if arguments.asks() && confirm(verb.question) != Some(true) {
         return Ok(refuse("the request was left open"));
     }
-    let answer = order(session, (verb.operation)(as_shown(context, session, id, request.text, verb.operation)));
+    let note = if verb.asks_for_note && arguments.asks() && takes_note(session, &id) { ask_for_note() } else { None };
+    let operation = |which| match &note {
+        Some(note) => {
+            Operation::DenyWith { which, denial: Denial { note: Some(note.clone()), stop: false } }
+        }
+        None => (verb.operation)(which),
+    };
+    let answer = order(session, operation(as_shown(context, session, id, request.text, &operation)));
     let_be_read(context, shown_at)?;
     carry_out(context, session, &answer, false, &mut Printer)
+}
+
+/// Whether a note can go with the refusal of a request.
+fn takes_note(session: &Session, id: &str) -> bool {
+    session.observed.facts.requests.iter().any(|request| *request.request == *id && request.over_bridge.is_some())
+}
+
+/// What the agent is told of a refusal.
+fn ask_for_note() -> Option<String> {
+    prompt("What is the agent told? Enter alone: nothing. ").filter(|note| !note.is_empty())
 }
 
 /// The rules that a request suggests, in words.

@@ -42,6 +42,14 @@ pub enum Kind {
     Approve(Call),
     /// Denies a request.
     Deny(Call),
+    /// Says why a permission request is refused.
+    DenyWithNote(Call),
+    /// Refuses a permission request, and stops its turn.
+    DenyAndStop(Call),
+    /// The rules that a permission request suggests.
+    Rules(Call),
+    /// Allows a permission request, and adds its rules.
+    Always(Call),
     /// Shows a request in full in a terminal, to be answered there.
     Details(Call),
     /// Answers a question with the choice of this number.

@@ -154,6 +154,9 @@ impl Window {
             Operation::Approve(Which::These(ids)) | Operation::Always { which: Which::These(ids), .. } => {
                 ids.iter().all(|id| id == request)
             }
+            Operation::Deny(Which::Shown { id, .. }) | Operation::DenyWith { which: Which::Shown { id, .. }, .. } => {
+                id == request
+            }
             Operation::Answer(Reply::Give { request: of, .. }) => of == request,
             _ => false,
         }

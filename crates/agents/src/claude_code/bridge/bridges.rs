@@ -55,8 +55,6 @@ pub struct Bridges {
     settings: BridgeSettings,
     listener: Option<Listener>,
     open: BTreeMap<ConnectionId, Waiting>,
-    /// Makes the ids of requests differ from those of an earlier process.
-    nonce: u32,
 }
 
 /// A hook that waits for its answer.
@@ -100,10 +98,7 @@ impl Bridges {
     }
 
     pub(super) fn checked(config: HookConfig, check: Check) -> Self {
-        let mut nonce = [0; 4];
-        let _ = getrandom::fill(&mut nonce); // without it, ids are those of an earlier process
-        let (settings, nonce) = (BridgeSettings::default(), u32::from_ne_bytes(nonce));
-        Self { config, check, settings, listener: None, open: BTreeMap::new(), nonce }
+        Self { config, check, settings: BridgeSettings::default(), listener: None, open: BTreeMap::new() }
     }
 
     /// Handles a hook that asks, or has gone. Returns its session if there is something new to say of it.
@@ -132,8 +127,8 @@ impl Bridges {
         if self.open.values().filter(|open| open.is_of(&session, hook.owner)).count() >= OPEN_MAX {
             return None;
         }
+        let request = new_id()?;
         log::info!(session = private(&session), "a hook asks");
-        let request = format!("{:08x}-{id}", self.nonce).into();
         let hook = OpenHook { request, hook, at: now };
         self.open.insert(id, Waiting { hook, was_waiting: false, is_watched: false });
         Some(session)
@@ -144,6 +139,22 @@ impl Bridges {
         let its = self.open.values().filter(move |open| open.is_of(session, owner));
         its.map(|open| &open.hook).filter(|open| !open.hook.handle.is_gone())
     }
+}
+
+/// An id that no other request has: hooks have none. A UUID, as nothing else becomes a part of a command.
+fn new_id() -> Option<Box<str>> {
+    let mut random = [0; 16];
+    getrandom::fill(&mut random).ok()?;
+    let (high, low) = (u64::from_be_bytes(random[..8].try_into().ok()?), u64::from_be_bytes(random[8..].try_into().ok()?));
+    let id = format!(
+        "{:08x}-{:04x}-4{:03x}-8{:03x}-{:012x}",
+        high >> 32,
+        high >> 16 & 0xffff,
+        high & 0xfff,
+        low >> 48 & 0xfff,
+        low & 0xffff_ffff_ffff
+    );
+    Some(id.into())
 }
 
 impl control::Bridges for Bridges {
