@@ -7,9 +7,12 @@ use pilotlight_agents::adapter::{Adapter, FIRST};
 use pilotlight_agents::claude_code::ClaudeCode;
 #[cfg(unix)]
 use pilotlight_agents::claude_code::bridge::HookConfig;
+use pilotlight_agents::claude_code::bridge::files::Files as HookFiles;
 use pilotlight_agents::copilot::bridge::{BridgeConfig, Files as BridgeFiles, is_listened_to};
 use pilotlight_engine::control::{self, origin};
-use pilotlight_system::paths::{self, Folders};
+use pilotlight_system::paths;
+#[cfg(unix)]
+use pilotlight_system::paths::Folders;
 use pilotlight_system::runtime::Runtime;
 #[cfg(unix)]
 use std::path::PathBuf;
@@ -23,20 +26,15 @@ pub(super) fn has_bridge() -> bool {
 pub(super) fn installed_bridges() -> Vec<&'static str> {
     let Some(project) = paths::project() else { return Vec::new() };
     let copilot = BridgeFiles::new(&project).is_installed().then_some(FIRST.name());
-    let claude_code = has_hook(&project).then_some(ClaudeCode.profile().names.name);
+    let claude_code = HookFiles::new(&project).is_installed().then_some(ClaudeCode.profile().names.name);
     copilot.into_iter().chain(claude_code).collect()
-}
-
-/// Whether the user has installed the bridge to Claude Code.
-fn has_hook(project: &Folders) -> bool {
-    !matches!(paths::data_folder(project).join("bridge-claude-code").try_exists(), Ok(false))
 }
 
 /// Where Claude Code's hooks are listened for. `shared`: other processes may listen there, too, one at a time.
 #[cfg(unix)]
 pub(super) fn hooks(project: &Folders, folder: PathBuf, shared: bool) -> HookConfig {
-    let project = project.clone();
-    let is_installed = Box::new(move || has_hook(&project));
+    let files = HookFiles::new(project);
+    let is_installed = Box::new(move || files.is_installed());
     HookConfig { folder, is_installed, is_users: origin::is_listener_of_user, shared }
 }
 

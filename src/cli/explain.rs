@@ -136,6 +136,7 @@ pub(super) fn page(session: &Session, label: &Label, now: Moment, limits: &Limit
     }
     about(&mut page, session, &row, now);
     turn(&mut page, session, now);
+    open_requests(&mut page, session, now);
     open_questions(&mut page, session, now);
     if let Some(message) = session.observed.facts.last_message.as_deref().filter(|_| shows.last_message) {
         page.line("last message", message);
@@ -264,11 +265,20 @@ fn turn(page: &mut Page, session: &Session, now: Moment) {
         let command = tool.command.as_deref().map(|command| format!(": {command}")).unwrap_or_default();
         page.line("open tool", format!("{} for {}{command}", tool.name, ago(now, tool.at.wall)));
     }
+}
+
+/// The open requests, each with the id that `approve --request` takes.
+fn open_requests(page: &mut Page, session: &Session, now: Moment) {
     for request in &session.observed.facts.requests {
         let by = request.sub_agent.as_deref().map(|id| format!(", by its sub-agent {}", asking_name(session, id)));
         let by = by.unwrap_or_default();
         let (kind, since) = (&request.kind, ago(now, request.at.wall));
-        page.line("asks permission", format!("{kind} for {since}{by}, request {}", request.request));
+        let options = request.over_bridge.as_ref();
+        let held = options.filter(|options| options.is_held).map_or("", |_| ", not yet shown in the terminal");
+        page.line("asks permission", format!("{kind} for {since}{by}{held}, request {}", request.request));
+        if let Some(rules) = options.and_then(|options| options.always.as_deref()) {
+            page.line("suggests", format!("to allow from now on: {rules} (`pilotlight approve --always`)"));
+        }
     }
 }
 

@@ -109,6 +109,8 @@ fn items_of_request(source: &Source<'_>, request: &Request, can_answer: bool) ->
     let kind = plain(&request.kind, 20);
     let head = request_verb(&kind).map_or_else(|| kind.to_string(), |what| format!("Wants {what}"));
     let head = if open > 1 { format!("{head} (1 of {open})") } else { head };
+    let is_held = request.over_bridge.as_ref().is_some_and(|options| options.is_held);
+    let head = if is_held { format!("Not yet shown in the terminal. {head}") } else { head };
     let shown = request.asks.as_deref().map(|text| full_text(&head, text).map(|lines| (text, lines)));
     let Some(Ok((text, lines))) = shown else {
         let review = Effect::review(Reviewed::Permission, source.row, &request.request);

@@ -1,5 +1,6 @@
 //! The real Claude Code in a terminal: what its sessions are said to do, and what may be done with them.
 
+mod answers;
 mod installed;
 mod rows;
 

@@ -5,7 +5,7 @@
 
 pub(crate) mod headless;
 
-use super::process::signal;
+use super::process::{parent, signal};
 use super::tmux::Tmux;
 use super::{COPILOT, block_on, spawn, wait, wait_until};
 use axum::extract::State;
@@ -32,6 +32,8 @@ pub(crate) struct ClaudeHome {
     scratch: TempDir,
     address: SocketAddr,
     task: JoinHandle<()>,
+    /// Variables of the program besides the usual ones.
+    more: Vec<(&'static str, String)>,
 }
 
 /// Claude Code in a terminal, which hangs up when this value is dropped.
@@ -62,12 +64,17 @@ impl ClaudeHome {
         let address = listener.local_addr().unwrap();
         let router = Router::new().route("/v1/messages", post(messages)).with_state(project.join("compact"));
         let task = spawn(async move { axum::serve(listener, router).await.unwrap() });
-        Self { scratch, address, task }
+        Self { scratch, address, task, more: Vec::new() }
     }
 
     /// The home.
     pub(crate) fn dir(&self) -> PathBuf {
         self.scratch.path().join(".claude")
+    }
+
+    /// Gives the program one more variable.
+    pub(crate) fn set(&mut self, name: &'static str, value: &Path) {
+        self.more.push((name, value.to_str().unwrap().into()));
     }
 
     /// The folder that its sessions work in.
@@ -77,7 +84,7 @@ impl ClaudeHome {
 
     /// The environment of the program.
     pub(crate) fn environment(&self) -> Vec<(&'static str, String)> {
-        vec![
+        let usual = vec![
             ("PATH", "/usr/local/bin:/usr/bin:/bin".into()),
             ("HOME", self.scratch.path().to_str().unwrap().into()),
             ("TERM", "xterm-256color".into()),
@@ -90,7 +97,8 @@ impl ClaudeHome {
             ("DISABLE_TELEMETRY", "1".into()),
             ("DISABLE_ERROR_REPORTING", "1".into()),
             ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1".into()),
-        ]
+        ];
+        [usual, self.more.clone()].concat()
     }
 
     /// The program, with these arguments, in the project.
@@ -216,6 +224,39 @@ impl Claude {
         wait_until(COPILOT, &format!("the terminal shows {text:?}"), || self.screen(), shows);
     }
 
+    /// The processes of Pilotlight that it started as its hook, and that still run.
+    pub(crate) fn hooks(&self) -> Vec<u32> {
+        let is_hook = |pid: &u32| {
+            let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            parent(*pid) == Some(self.pid()) && line.ends_with(b"\0hook\0claude-code\0")
+        };
+        let pids = std::fs::read_dir("/proc").unwrap().flatten();
+        pids.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter(is_hook).collect()
+    }
+
+    /// The lines of its session's log, and of those of its sub-agents.
+    pub(crate) fn log(&self) -> String {
+        let mut folders = vec![self.home.join("projects")];
+        let mut text = String::new();
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+                let path = entry.path();
+                if path.is_dir() {
+                    folders.push(path);
+                } else if path.extension().is_some_and(|extension| extension == "jsonl") {
+                    text += &std::fs::read_to_string(path).unwrap_or_default();
+                }
+            }
+        }
+        text
+    }
+
+    /// Waits until its log contains this.
+    pub(crate) fn wait_log(&self, text: &str) {
+        let dump = || format!("{}\n{}", self.screen(), self.log());
+        wait_until(COPILOT, &format!("the log has {text:?}"), dump, || self.log().contains(text).then_some(()));
+    }
+
     pub(crate) fn signal(&self, with: Signal) {
         signal(self.pid(), with);
     }
@@ -256,6 +297,22 @@ async fn messages(State(compact): State<PathBuf>, Json(request): Json<Value>) ->
             let question =
                 json!({"question": "Which colour?", "header": "Colour", "multiSelect": false, "options": options});
             (None, Some(("AskUserQuestion", json!({"questions": [question]}))))
+        }
+        ("touch", 0) => (Some("I paint."), Some(bash("touch made", json!({})))),
+        ("twice", 0) => (Some("I paint."), Some(bash("touch made", json!({})))),
+        ("twice", 1) => (Some("And again."), Some(bash("touch again", json!({})))),
+        ("run", 0) => (Some("I run it."), Some(bash("npm run paint", json!({})))),
+        ("sizes", 0) => {
+            let options = |labels: &[&str]| {
+                let option = |label: &&str| json!({"label": label, "description": "as it says"});
+                labels.iter().map(option).collect::<Vec<_>>()
+            };
+            let question = |text: &str, header: &str, several: bool, labels: &[&str]| json!({"question": text, "header": header, "multiSelect": several, "options": options(labels)});
+            let questions = [
+                question("Which colour?", "Colour", false, &["Red", "Blue"]),
+                question("Which sizes?", "Sizes", true, &["S", "M", "L"]),
+            ];
+            (None, Some(("AskUserQuestion", json!({"questions": questions}))))
         }
         ("plan", 0) => (Some("A plan."), Some(("ExitPlanMode", json!({"plan": "1. Paint it."})))),
         ("agent", 0) => {

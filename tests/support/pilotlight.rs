@@ -220,6 +220,12 @@ impl Pilot {
         self.tray.wait().unwrap();
     }
 
+    /// Kills the tray.
+    pub(crate) fn kill_tray(&mut self) {
+        self.tray.kill().unwrap();
+        self.tray.wait().unwrap();
+    }
+
     /// Terminates the tray, and starts another one that leads a session of its own, as a desktop's does.
     pub(crate) fn restart_tray_apart(&mut self) {
         self.end_tray();

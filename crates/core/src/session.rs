@@ -14,7 +14,7 @@ use super::stream_probe::ProbeResult;
 use super::time::Moment;
 use super::time::{Span, Time};
 use super::verdict::hook_report::HookReport;
-use super::verdict::reported_state::ReportedState;
+use super::verdict::reported_state::{ReportedState, State, Wait};
 use super::verdict::{Answer, Liveness};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -315,6 +315,32 @@ impl Session {
             .approval_requested
             .as_deref()
             .is_some_and(|wanted| open.is_some_and(|open| *open.request == *wanted))
+    }
+
+    /// Whether what its bridge reported last, in this turn, was answered in its terminal.
+    pub(crate) fn is_answered_there(&self) -> bool {
+        let waits = self.waits_for().is_some();
+        !waits && self.control.answered_there.is_some() && self.control.answered_there == self.observed.facts.turn_id
+    }
+
+    /// Whether a sub-agent asks in its terminal, as its process says.
+    pub(crate) fn is_asked_by_sub_agent(&self) -> bool {
+        let root_waits = self.observed.facts.turn.as_ref().is_some_and(|turn| !turn.tools.is_empty());
+        self.lacks_hook() && !root_waits && !self.observed.facts.sub_agents.is_empty()
+    }
+
+    /// Whether it waits for its user, and none of its hooks asks us, although they are listened for.
+    pub(crate) fn lacks_hook(&self) -> bool {
+        let is_reached = self.control.bridge_setup == BridgeSetup::Installed && self.control.bridge.is_none();
+        is_reached && self.waits_for().is_some()
+    }
+
+    /// What it waits for, as an authority states it.
+    fn waits_for(&self) -> Option<Wait> {
+        match self.observed.reported_state.as_ref()?.state {
+            State::Waiting(wait) => Some(wait),
+            State::Busy | State::Idle { .. } | State::Ended => None,
+        }
     }
 
     /// The folder it works in.

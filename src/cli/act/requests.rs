@@ -231,9 +231,7 @@ fn answer_one(
     }
     let note = if verb.asks_for_note && arguments.asks() && takes_note(session, &id) { ask_for_note() } else { None };
     let operation = |which| match &note {
-        Some(note) => {
-            Operation::DenyWith { which, denial: Denial { note: Some(note.clone()), stop: false } }
-        }
+        Some(note) => Operation::DenyWith { which, denial: Denial { note: Some(note.clone()), stop: false } },
         None => (verb.operation)(which),
     };
     let answer = order(session, operation(as_shown(context, session, id, request.text, &operation)));

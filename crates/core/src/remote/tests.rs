@@ -230,7 +230,14 @@ fn told(session: &Session) -> SessionReport {
 }
 
 fn asks(id: &str, kind: &str) -> Request {
-    let told = RequestReport { id: id.into(), kind: kind.into(), text: None, paths: Vec::new(), is_probable: false, over_bridge: None };
+    let told = RequestReport {
+        id: id.into(),
+        kind: kind.into(),
+        text: None,
+        paths: Vec::new(),
+        is_probable: false,
+        over_bridge: None,
+    };
     request(told).unwrap()
 }
 
@@ -281,8 +288,14 @@ fn it_is_told_whether_to_reconnect_means_to_resume_and_to_stop_means_more() {
 #[test]
 fn a_session_that_is_only_to_be_found_again_is_told_in_brief() {
     let mut whole = told(&session());
-    whole.requests =
-        vec![RequestReport { id: "r".into(), kind: "shell".into(), text: None, paths: Vec::new(), is_probable: false, over_bridge: None }];
+    whole.requests = vec![RequestReport {
+        id: "r".into(),
+        kind: "shell".into(),
+        text: None,
+        paths: Vec::new(),
+        is_probable: false,
+        over_bridge: None,
+    }];
     whole.question = Some(QuestionReport { id: None, text: "Which?".into(), choices: Vec::new() });
     whole.form = Some(form("q"));
     assert!(!whole.offers.is_empty());

@@ -60,6 +60,9 @@ pub struct Control {
     pub approval_requested: Option<Box<str>>,
     /// Whether its bridge reports that everything is approved without asking. `None`: it has not told.
     pub approves_all: Option<bool>,
+    /// The turn in which what its bridge reported was last answered in its terminal, by the event that opened the turn.
+    #[serde(default)]
+    pub answered_there: Option<Box<str>>,
     /// When a command last had a request approved (wall clock), and not a click.
     pub approved_by_command: Option<Time>,
 }

@@ -21,6 +21,13 @@ said! {
         ReadOnly { why: Cow<'static, str> } => "{why}";
 
         AnswerOnlyThere { agent: Agent, remedy: Remedy } => "answer it in its terminal{}", only_there(agent, remedy);
+        AnsweredThere => "it was answered in the terminal first";
+        SubAgentAsks =>
+            "it asks in its terminal: a sub-agent, which shows no dialog while we could answer (`hold-sub-agents` in the settings holds it for a moment)";
+        NoHook =>
+            "answer it in its terminal: no hook is called for what it asks (a form of an MCP server, auto mode's own check), or it was started before the bridge was installed (type `/reload-plugins` there, or start it anew)";
+        UntriedHook { agent: Agent, release: Box<str> } =>
+            "answer it in its terminal: the bridge was not tried with {agent} {release}, unless `bridge-untried` is set";
         StopOnlyThere { agent: Agent } =>
             "press Esc in its terminal, or end the session: {agent} can be stopped from nowhere else";
         NoOrders { agent: Agent, resumable: bool } => "{agent} takes no orders from other programs: {}",

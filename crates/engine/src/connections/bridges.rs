@@ -5,7 +5,8 @@ use crate::connections::Connections;
 use crate::world::World;
 use pilotlight_agents::channel::Bridge;
 use pilotlight_agents::control::{BridgeNews, BridgeReport, BridgeSettings, Bridges};
-use pilotlight_core::session::{BridgeSetup, Key, Session};
+use pilotlight_core::session::{Allows, BridgeSetup, Key, Session};
+use pilotlight_core::time::Time;
 use pilotlight_core::verdict::reported_state::State;
 use pilotlight_system::clock::Clock;
 use std::future::poll_fn;
@@ -118,6 +119,10 @@ impl Connections {
         let approves_all = report.as_ref().and_then(|report| report.approves_all);
         let is_new = std::mem::replace(&mut session.control.approves_all, approves_all) != approves_all;
         let is_asked_anew = take_requests(session, report.as_ref());
+        // A bridge that is there only while something is asked.
+        if session.observed.allows == Allows::Process && owner.is_some() && session.control.under_way.is_none() {
+            note_answer(session, bridge_before.is_some(), report.as_ref(), world.clock.now().wall);
+        }
         if !is_attached {
             // Only a tool asks questions, and the log records tools: what calls itself a bridge may be an impostor.
             let asks = session.observed.facts.turn.as_ref().is_some_and(|turn| !turn.tools.is_empty())
@@ -132,6 +137,19 @@ impl Connections {
         let session = world.fleet.get(key)?.session();
         session.control.bridge.filter(|bridge| bridge.accepts_orders())?;
         self.of(session)?.bridge(&session.id, session.observed.owner.live()?)
+    }
+}
+
+/// Notes whether what a session's bridge reported was answered in its terminal: it is gone, and not by us.
+fn note_answer(session: &mut Session, was_asked: bool, report: Option<&BridgeReport>, now: Time) {
+    let control = &mut session.control;
+    match report {
+        Some(_) => control.answered_there = None,
+        None if was_asked => {
+            control.answered_there.clone_from(&session.observed.facts.turn_id);
+            control.outcome = Some((now, "what it asked was answered in its terminal".into()));
+        }
+        None => {}
     }
 }
 

@@ -361,7 +361,11 @@ pub(crate) fn log_view_of(session: &Session, status: Status) -> LogView {
         commands: facts.requests.iter().filter_map(|request| Some((request.id, request.command.clone()?))).collect(),
         events: facts.events,
         aborted,
-        waits: session.observed.reported_state.as_ref().is_some_and(|reported| matches!(reported.state, State::Waiting(_))),
+        waits: session
+            .observed
+            .reported_state
+            .as_ref()
+            .is_some_and(|reported| matches!(reported.state, State::Waiting(_))),
         silent: status == Status::Stuck,
     }
 }

@@ -4,6 +4,7 @@
 //! arguments that are not known are shown as they are, and leave no single text that would represent the request. What
 //! the tool is given is never changed.
 
+use super::EVENT;
 use super::forms::{self, Kind};
 use super::rules::Rules;
 use crate::channel::request::Request;
@@ -15,8 +16,6 @@ use pilotlight_core::turn::{self, ASKS_MAX, AnswerOptions, Call};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-/// The event whose hooks are asked for a permission.
-pub(super) const EVENT: &str = "PermissionRequest";
 /// The longest name of a tool that is taken for its kind, in bytes.
 const KIND_MAX: usize = 60;
 /// What an MCP server's tools are called: `mcp__<server>__<tool>`.
@@ -162,8 +161,7 @@ impl Asked {
         Some(match &*self.tool {
             "Bash" => {
                 let command = text("command")?;
-                let shown =
-                    json!({"kind": "commands", "fullCommandText": command, "intention": text("description")});
+                let shown = json!({"kind": "commands", "fullCommandText": command, "intention": text("description")});
                 rest.remove("timeout");
                 rest.retain(|key, value| key != "run_in_background" || !value.is_boolean());
                 shown

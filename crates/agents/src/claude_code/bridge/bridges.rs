@@ -145,7 +145,8 @@ impl Bridges {
 fn new_id() -> Option<Box<str>> {
     let mut random = [0; 16];
     getrandom::fill(&mut random).ok()?;
-    let (high, low) = (u64::from_be_bytes(random[..8].try_into().ok()?), u64::from_be_bytes(random[8..].try_into().ok()?));
+    let (high, low) =
+        (u64::from_be_bytes(random[..8].try_into().ok()?), u64::from_be_bytes(random[8..].try_into().ok()?));
     let id = format!(
         "{:08x}-{:04x}-4{:03x}-8{:03x}-{:012x}",
         high >> 32,

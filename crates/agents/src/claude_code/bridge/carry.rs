@@ -94,7 +94,8 @@ enum Outcome {
 async fn outcome(context: &ActionContext, before: &LogView) -> Outcome {
     let mut log_view = context.log_view.clone();
     let known = |call: Call| before.answered.iter().any(|(known, _)| *known == call);
-    let is_decided = |now: &LogView| now.answered.iter().any(|(call, _)| !known(*call)) || now.aborted != before.aborted;
+    let is_decided =
+        |now: &LogView| now.answered.iter().any(|(call, _)| !known(*call)) || now.aborted != before.aborted;
     let goes_on = |now: &LogView| is_decided(now) || !now.waits;
     match timeout(EFFECT_TIMEOUT, log_view.wait_for(goes_on)).await {
         Ok(Ok(now)) if is_decided(&now) => return Outcome::Ours,
@@ -169,7 +170,8 @@ impl Channel for HookBridge {
     }
 
     async fn reply(&self, context: &ActionContext, reply: &order::Reply) -> Result<String, Failure> {
-        let Some(Ready { request, result, said, .. }) = ready(context, reply, |request| self.form(request)).await? else {
+        let Some(Ready { request, result, said, .. }) = ready(context, reply, |request| self.form(request)).await?
+        else {
             return Ok(STILL_OPEN.to_owned());
         };
         let open = self.find(request)?;

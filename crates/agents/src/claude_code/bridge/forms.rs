@@ -186,8 +186,11 @@ mod tests {
         let choices: Vec<_> = form.choices.iter().map(|choice| &*choice.words).collect();
         assert_eq!((&*form.text, &choices[..], form.takes_text), ("Which colour?", &["Red", "Blue"][..], true));
         let blue = answered(&json!([colour()]), &FormAnswer::Choice(1)).unwrap();
-        assert_eq!(blue, json!({"behavior": "allow", "updatedInput":
-            {"questions": [colour()], "answers": {"Which colour?": "Blue"}}}));
+        assert_eq!(
+            blue,
+            json!({"behavior": "allow", "updatedInput":
+            {"questions": [colour()], "answers": {"Which colour?": "Blue"}}})
+        );
         let other = answered(&json!([colour()]), &FormAnswer::Text("Green, rather".into())).unwrap();
         assert_eq!(other["updatedInput"]["answers"]["Which colour?"], "Green, rather");
         let declined = answered(&json!([colour()]), &FormAnswer::Decline).unwrap();
@@ -238,7 +241,10 @@ mod tests {
         assert_eq!(edits["updatedPermissions"][0]["mode"], "acceptEdits");
         assert_eq!(given(FormAnswer::Choice(2)), json!({"behavior": "deny", "message": NOT_APPROVED}));
         assert_eq!(given(FormAnswer::Decline), given(FormAnswer::Choice(2)));
-        assert_eq!(given(FormAnswer::Text("Test it, too.".into())), json!({"behavior": "deny", "message": "Test it, too."}));
+        assert_eq!(
+            given(FormAnswer::Text("Test it, too.".into())),
+            json!({"behavior": "deny", "message": "Test it, too."})
+        );
         for nothing in [json!({}), json!({"plan": " "}), json!({"plan": "x".repeat(40 << 10)})] {
             assert!(read(Kind::Plan, "r", &input(nothing)).is_err());
         }

@@ -6,7 +6,7 @@
 //!
 //! A sub-agent's dialog appears only once this has ended, so that it waits no longer than [`HELD_MAX`] for such a request.
 
-use super::asked::EVENT;
+use super::EVENT;
 use super::wire::{FromHook, Header, INPUT_MAX, SOCKET, ToHook, VERSION};
 use crate::claude_code::pid_file;
 use crate::claude_code::running::{HOME, HOME_VARIABLE};
@@ -18,7 +18,7 @@ use pilotlight_system::runtime::Runtime;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{AtFlags, CWD, FileType, statat};
 use rustix::net::sockopt::socket_peercred;
-use rustix::process::{getppid, geteuid};
+use rustix::process::{geteuid, getppid};
 use std::io::{Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
@@ -145,7 +145,8 @@ fn wait(tray: &mut UnixStream, is_sub_agents: bool) -> Option<Vec<u8>> {
     loop {
         let stdout = std::io::stdout();
         // Nothing is read from there: that its other end is gone is told unasked.
-        let mut ends = [PollFd::from_borrowed_fd(tray.as_fd(), PollFlags::IN), PollFd::new(&stdout, PollFlags::empty())];
+        let mut ends =
+            [PollFd::from_borrowed_fd(tray.as_fd(), PollFlags::IN), PollFd::new(&stdout, PollFlags::empty())];
         poll_until(&mut ends, until).filter(|ready| *ready > 0)?;
         if !ends[1].revents().is_empty() {
             return None;
@@ -189,7 +190,9 @@ mod tests {
         assert_eq!(of(r#"{"hook_event_name":"PermissionRequest","tool_input":{"agent_id":"a"}}"#), asks);
         let sub_agent = of(r#"{"agent_id":"a","hook_event_name":"PermissionRequest"}"#);
         assert_eq!(sub_agent, Glance { is_sub_agents: true, ..asks });
-        for other in ["", "{", "[]", "null", r#"{"hook_event_name":"PreToolUse"}"#, r#"{"hook_event_name":"PermissionRequest""#] {
+        for other in
+            ["", "{", "[]", "null", r#"{"hook_event_name":"PreToolUse"}"#, r#"{"hook_event_name":"PermissionRequest""#]
+        {
             assert_eq!(of(other), Glance::default(), "{other}");
         }
     }

@@ -130,7 +130,8 @@ impl Listener {
         let (new, path) = (folder.join(NEW_SOCKET), folder.join(SOCKET));
         Runtime::open(folder)?.with_context(|| format!("there is no folder {}", folder.display()))?;
         let _ = fs::remove_file(&new); // left by a dead process; where it cannot be removed, binding reports why
-        let listener = UnixListener::bind(&new).with_context(|| format!("cannot make the socket {}", path.display()))?;
+        let listener =
+            UnixListener::bind(&new).with_context(|| format!("cannot make the socket {}", path.display()))?;
         fs::set_permissions(&new, Permissions::from_mode(0o600))?;
         let file = Identity::of(&fs::symlink_metadata(&new)?);
         fs::rename(&new, &path)?;

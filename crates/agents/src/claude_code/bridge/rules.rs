@@ -65,7 +65,9 @@ impl Update {
             Self::SetMode { .. } => None,
             Self::AddDirectories { directories, destination } => {
                 let is_known = !directories.is_empty() && directories.len() <= MOST;
-                is_known.then(|| Some(format!("the folder {} ({})", directories.join(", "), place(destination)?))).flatten()
+                is_known
+                    .then(|| Some(format!("the folder {} ({})", directories.join(", "), place(destination)?)))
+                    .flatten()
             }
         }
     }

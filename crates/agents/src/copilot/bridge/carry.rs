@@ -157,7 +157,12 @@ impl Channel for BridgeHandle {
     }
 
     /// Each is answered by its id, and only if it is the one that was shown.
-    async fn answer(&self, context: &ActionContext, which: &Which, decision: &order::Decision) -> Result<String, Failure> {
+    async fn answer(
+        &self,
+        context: &ActionContext,
+        which: &Which,
+        decision: &order::Decision,
+    ) -> Result<String, Failure> {
         let approve = decision.approves();
         let ids = match which {
             Which::These(ids) => ids.as_slice(),

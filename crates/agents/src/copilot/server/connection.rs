@@ -44,7 +44,12 @@ impl Channel for Kept {
         open_request(self.attached().requests(context).await?, id)
     }
 
-    async fn answer(&self, context: &ActionContext, which: &Which, decision: &order::Decision) -> Result<String, Failure> {
+    async fn answer(
+        &self,
+        context: &ActionContext,
+        which: &Which,
+        decision: &order::Decision,
+    ) -> Result<String, Failure> {
         self.attached().answer(context, which, decision.approves()).await
     }
 

@@ -68,7 +68,12 @@ impl Channel for Endpoints {
         open_request(requests_over(&link, context).await?, id)
     }
 
-    async fn answer(&self, context: &ActionContext, which: &Which, decision: &order::Decision) -> Result<String, Failure> {
+    async fn answer(
+        &self,
+        context: &ActionContext,
+        which: &Which,
+        decision: &order::Decision,
+    ) -> Result<String, Failure> {
         let (link, _) = self.find(context).await?;
         answer_over(&link, context, which, decision.approves()).await
     }

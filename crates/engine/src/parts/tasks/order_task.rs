@@ -32,7 +32,8 @@ use std::time::Instant;
 use tokio::sync::{mpsc, oneshot, watch};
 
 /// Why a note, a stop or a rule is not passed on.
-const ONLY_YES_OR_NO: &str = "its agent takes yes or no from here, and no note, stop or rule with it: nothing was answered";
+const ONLY_YES_OR_NO: &str =
+    "its agent takes yes or no from here, and no note, stop or rule with it: nothing was answered";
 
 /// An order that is being carried out, shared by the loop and the task.
 pub(crate) struct OrderTask {
@@ -171,9 +172,10 @@ impl OrderTask {
         self.ask_suspects().await?;
         match self.operation() {
             Operation::Look(request) => self.look(request).await,
-            operation @ (Operation::Approve(_) | Operation::Always { .. } | Operation::Deny(_) | Operation::DenyWith { .. }) => {
-                self.answer(operation).await
-            }
+            operation @ (Operation::Approve(_)
+            | Operation::Always { .. }
+            | Operation::Deny(_)
+            | Operation::DenyWith { .. }) => self.answer(operation).await,
             Operation::Answer(reply) => self.reply(reply).await,
             Operation::Reconnect { resend: false } => self.reconnect(None).await,
             Operation::Reconnect { resend: true } => self.reconnect(Some(FollowUp::Resend)).await,
