@@ -13,7 +13,7 @@ use pilotlight_agents::channel::order::Policy;
 use pilotlight_agents::channel::{Channel, Keep};
 use pilotlight_agents::copilot::server::attached::{self, Attached};
 use pilotlight_agents::copilot::server::testing::TestContext;
-use pilotlight_core::order::{OrderReport, Step, Which};
+use pilotlight_core::order::{Decision, OrderReport, Step, Which};
 use pilotlight_core::time::Time;
 use serde_json::Value;
 use std::collections::HashSet;
@@ -97,7 +97,8 @@ pub(crate) fn context_with(
 
 /// Answers requests without attaching.
 pub(crate) async fn answer(context: &TestContext, which: &Which, approve: bool) -> Result<String, Failure> {
-    context.servers.answer(context, which, approve).await
+    let decision = if approve { Decision::Approve } else { Decision::DENY };
+    context.servers.answer(context, which, &decision).await
 }
 
 /// Stops a turn without attaching.

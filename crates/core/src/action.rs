@@ -88,13 +88,13 @@ fn takes(action: Action, session: &Session, status: Status) -> Result<(), Refusa
         Action::Approve | Action::Deny | Action::Answer if is_bridged(session) => Ok(()),
         Action::Approve | Action::Deny | Action::Answer => Err(match supervised {
             _ if session.is_answered_there() => Refusal::AnsweredThere,
-            _ if session.is_asked_by_sub_agent() => Refusal::SubAgentAsks,
-            _ if session.lacks_hook() => match session.observed.untried.clone() {
+            Some(supervised) => Refusal::InBackground { attach: supervised.attach.clone() },
+            None if is_of_program => Refusal::Unreachable { instead: Instead::AnswerThere, remedy: Remedy::None },
+            None if session.is_asked_by_sub_agent() => Refusal::SubAgentAsks,
+            None if session.lacks_hook() => match session.observed.untried.clone() {
                 Some(release) => Refusal::UntriedHook { agent: agent(), release },
                 None => Refusal::NoHook,
             },
-            Some(supervised) => Refusal::InBackground { attach: supervised.attach.clone() },
-            None if is_of_program => Refusal::Unreachable { instead: Instead::AnswerThere, remedy: Remedy::None },
             None => Refusal::AnswerOnlyThere { agent: agent(), remedy: reach::lacks_bridge(session) },
         }),
         // What a refusal advises must not be refused in turn, as ending this one is.

@@ -11,6 +11,7 @@ pub use session_report::SessionReport;
 
 use super::action::{Action, Bridge};
 use super::agent::Agent;
+use super::confusable::find_confusable;
 use super::facts::ContextUse;
 use super::fleet::{SubAgentView, short_id};
 use super::form::Form;
@@ -19,7 +20,7 @@ use super::session::{About, Control, Kind, Observed, Session};
 use super::short_reason::{ShortReason, TurnView};
 use super::text::{COMMAND_MAX, NAME_MAX, legible, plain};
 use super::time::{Moment, Span, Time};
-use super::turn::{Call, Request};
+use super::turn::{AnswerOptions, Call, Request};
 use super::verdict::{Asking, Liveness, Status};
 use super::words::offer::Does;
 use super::words::reason::{Background, Because, Reason};
@@ -306,9 +307,15 @@ fn request(told: RequestReport) -> Option<Request> {
         sub_agent: None,
         is_managed: false,
         is_probable: told.is_probable,
-        over_bridge: told.over_bridge,
+        over_bridge: told.over_bridge.map(options),
         at: Moment::default(),
     })
+}
+
+/// What a bridge takes there. Rules that do not read as they are, are not offered here.
+fn options(told: AnswerOptions) -> AnswerOptions {
+    let is_shown = |rules: &Box<str>| rules.len() <= COMMAND_MAX && find_confusable(rules).is_none();
+    AnswerOptions { always: told.always.filter(is_shown), ..told }
 }
 
 /// What it asks, and how that is answered.

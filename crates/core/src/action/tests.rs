@@ -6,6 +6,7 @@ use crate::session::{BridgeSetup, NoAnswer, Supervised};
 use crate::time::{Moment, Time};
 use crate::turn::{Closed, DENIED, Ending, Request, Turn};
 use crate::verdict::Asking;
+use crate::verdict::reported_state::{ReportedState, State, Wait};
 use crate::words::offer::{Sends, Way};
 use crate::words::refusal::Place;
 
@@ -101,6 +102,44 @@ fn an_agent_that_takes_no_orders_leaves_the_process_and_the_terminal() {
     expected(gone, &[(Action::Resume, Ok(Does::Recovers { by: Way::Resume }))]);
     expected(gone, &[(Action::Stop, Err(Refusal::NothingToStop))]);
     expected(gone, &none(&[Action::End, Action::ForceQuit], Refusal::NothingToEnd));
+}
+
+/// What a session that is answered over its hooks, and in its terminal, says where no hook asks.
+#[test]
+fn case_757_what_no_hook_asks_is_left_to_the_terminal_with_its_reason() {
+    let refused = |change: &dyn Fn(&mut Session)| {
+        let mut session = with(|it| it.observed.allows = Allows::Process);
+        session.control.bridge_setup = BridgeSetup::Installed;
+        let state = State::Waiting(Wait::Permission);
+        session.observed.reported_state = Some(ReportedState { state, since: AT, by: "it".into(), waiting_tool: None });
+        (session.observed.facts.turn, session.observed.facts.turn_id) = (turn(), Some("turn".into()));
+        change(&mut session);
+        offer(Action::Approve, &session, Status::NeedsPermission).unwrap_err()
+    };
+    assert_eq!(refused(&|_| ()), Refusal::NoHook);
+    let untried = Refusal::UntriedHook { agent: agent(), release: "9.9".into() };
+    assert_eq!(refused(&|it| it.observed.untried = Some("9.9".into())), untried);
+    let not_installed = |it: &mut Session| it.control.bridge_setup = BridgeSetup::NotInstalled;
+    let only_there = Refusal::AnswerOnlyThere { agent: agent(), remedy: Remedy::Bridge };
+    assert_eq!(refused(&not_installed), only_there);
+    let answered = |it: &mut Session| it.control.answered_there = Some("turn".into());
+    assert_eq!(refused(&answered), Refusal::NoHook, "it asks again");
+    let goes_on = |it: &mut Session| {
+        it.observed.reported_state.as_mut().unwrap().state = State::Busy;
+        answered(it);
+    };
+    assert_eq!(refused(&goes_on), Refusal::AnsweredThere);
+    let later = |it: &mut Session| {
+        goes_on(it);
+        it.observed.facts.turn_id = Some("another".into());
+    };
+    assert_ne!(refused(&later), Refusal::AnsweredThere);
+    // A hook asks.
+    let mut session = with(|it| it.observed.allows = Allows::Process);
+    session.control.bridge = Some(Bridge::Elevated);
+    session.observed.facts.requests.push(request("shell"));
+    let approves = Ok(Does::Answers { verb: "allows", open: 1 });
+    assert_eq!(offer(Action::Approve, &session, Status::NeedsPermission), approves);
 }
 
 #[test]

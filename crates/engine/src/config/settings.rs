@@ -185,7 +185,7 @@ const FIELDS: &[Setting] = settings! {
     /// Ask a session's server what it does before the session is called stuck, over a connection that attaches to
     /// nothing.
     "ask-servers": SWITCH => actions.ask_servers;
-    /// Stop, answer and approve over the bridge in untested versions of Copilot too.
+    /// Stop, answer and approve over the bridge in untested versions of Copilot and Claude Code too.
     "bridge-untried": SWITCH => actions.bridge_untried;
     /// Approve and answer also for a command that a tool of the session may have started: a script, a timer, a
     /// desktop's shortcut. Otherwise Pilotlight asks you.

@@ -3,7 +3,7 @@
 use super::*;
 use crate::tray::view::Reviewed;
 use pilotlight_core::form::{Form, FormAnswer};
-use pilotlight_core::order::{Reply, Which};
+use pilotlight_core::order::{Denial, Reply, Which};
 use pilotlight_core::question::Question;
 use pilotlight_core::verdict::Asking;
 
@@ -86,6 +86,29 @@ fn a_request_not_shown_in_full_offers_only_its_details() {
             Effect::Review { what: Reviewed::Permission, id: name.into(), host: None, request: "request-7".into() };
         assert_eq!(world.effect(name, Kind::Details(Call::from_number(7))), Some(&details));
     }
+}
+
+#[test]
+fn case_745_always_is_an_item_of_its_own_with_the_rules_that_it_adds() {
+    let mut world = World::all(&["a", "b"], Status::Working);
+    let rules = "every command (.claude/settings.local.json)";
+    world.ask_over_bridge("a", 1, "make", Some(rules));
+    world.ask_over_bridge("b", 2, "make", None);
+    world.update().unwrap();
+    let call = Call::from_number(1);
+    let which = Which::Shown { id: "request-1".into(), text: "make".into() };
+    let operation = |kind| match world.effect("a", kind) {
+        Some(Effect::Act(order)) => order.operation.clone(),
+        effect => panic!("{effect:?}"),
+    };
+    assert_eq!(operation(Kind::Always(call)), Operation::Always { which: which.clone(), rules: rules.into() });
+    let denial = Denial { note: None, stop: true };
+    assert_eq!(operation(Kind::DenyAndStop(call)), Operation::DenyWith { which, denial });
+    let note = Effect::Review { what: Reviewed::Denial, id: "a".into(), host: None, request: "request-1".into() };
+    assert_eq!(world.effect("a", Kind::DenyWithNote(call)), Some(&note));
+    let shown = format!("{:?}", world.menu.shown.as_ref().unwrap().items);
+    assert!(shown.contains("From now on also: every command"), "{shown}");
+    assert_eq!(world.effect("b", Kind::Always(Call::from_number(2))), None);
 }
 
 /// Lets an attached session ask a question. Returns its mark.

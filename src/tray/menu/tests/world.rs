@@ -119,6 +119,16 @@ impl World {
         self.set(name, Status::NeedsPermission);
     }
 
+    /// Lets a session of Claude Code request permission over its bridge, and suggest these rules.
+    pub(super) fn ask_over_bridge(&mut self, name: &str, request: u64, command: &str, rules: Option<&str>) {
+        self.ask(name, request, command);
+        let (_, session, _) = self.sessions.iter_mut().find(|(key, ..)| &*key.id == name).unwrap();
+        session.observed.allows = Allows::Process;
+        (session.control.server, session.control.bridge) = (ServerState::NotListening, Some(Bridge::Elevated));
+        let options = AnswerOptions { always: rules.map(Into::into), is_held: false };
+        session.observed.facts.requests.last_mut().unwrap().over_bridge = Some(options);
+    }
+
     pub(super) fn answered(&mut self, name: &str) {
         let (_, session, _) = self.sessions.iter_mut().find(|(key, ..)| &*key.id == name).unwrap();
         session.observed.facts.requests.clear();

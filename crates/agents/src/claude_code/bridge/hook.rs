@@ -13,10 +13,12 @@ use crate::claude_code::running::{HOME, HOME_VARIABLE};
 use pilotlight_core::scan::Scan;
 use pilotlight_system::clock::Clock;
 use pilotlight_system::paths::{project, runtime_folders, user_home};
+#[cfg(target_os = "linux")]
 use pilotlight_system::process::executable;
 use pilotlight_system::runtime::Runtime;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{AtFlags, CWD, FileType, statat};
+#[cfg(target_os = "linux")]
 use rustix::net::sockopt::socket_peercred;
 use rustix::process::{geteuid, getppid};
 use std::io::{Read, Write};

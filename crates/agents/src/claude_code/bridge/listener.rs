@@ -12,7 +12,11 @@ use anyhow::{Context, ensure};
 use pilotlight_core::time::Time;
 use pilotlight_system::identity::Identity;
 use pilotlight_system::log::{self, Public, cause};
-use pilotlight_system::process::{ancestors, command_line, executable};
+#[cfg(not(target_os = "linux"))]
+use pilotlight_system::process::arguments as command_line;
+#[cfg(target_os = "linux")]
+use pilotlight_system::process::command_line;
+use pilotlight_system::process::{ancestors, executable};
 use pilotlight_system::runtime::Runtime;
 use serde_json::Value;
 use std::fs::{self, Permissions};
