@@ -19,6 +19,7 @@ use pilotlight_core::text::plain;
 use pilotlight_core::time::Time;
 use pilotlight_system::paths::{self, canonical};
 use serde::Serialize;
+use serde_json::{Map, Value};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -157,6 +158,7 @@ fn install(context: &Context, installer: &dyn Installer, yes: bool) -> anyhow::R
     let before: Vec<_> = homes.iter().filter(uses_it).collect();
     let real: Vec<_> = homes.iter().map(|home| PathBuf::from(&*canonical(home))).collect();
     installer.homes().add(&real)?;
+    let settings = kept(installer, &homes);
     let failed = match installer.write() {
         Ok(()) => carry_out(installer, &program, &commands)?,
         Err(error) => {
@@ -169,6 +171,7 @@ fn install(context: &Context, installer: &dyn Installer, yes: bool) -> anyhow::R
         let commands = installer.to_remove(home).into_iter().map(|command| (*home, command)).collect();
         carry_out(installer, &program, &commands)?;
     }
+    say_what_changed(installer, &homes, &settings);
     if failed.is_empty() {
         announce_bridge_change();
         say(installer.what_next());
@@ -189,8 +192,10 @@ fn remove(context: &Context, installer: &dyn Installer, yes: bool) -> anyhow::Re
     if !is_confirmed(installer, &program, installer.what_stays(), &commands, yes) {
         return Ok(ExitCode::from(REFUSED));
     }
+    let settings = kept(installer, &homes);
     let failed = carry_out(installer, &program, &commands)?;
     let users = clean_up(context, installer)?;
+    say_what_changed(installer, &homes, &settings);
     for home in &homes {
         if let Some(entries) = installer.by_hand(home) {
             let agent = installer.adapter().agent();
@@ -205,6 +210,23 @@ fn remove(context: &Context, installer: &dyn Installer, yes: bool) -> anyhow::Re
         say(&format!("its files stay: {} still uses it", plain(&home.display().to_string(), LINE_MAX)));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What the settings of these homes have besides the bridge.
+fn kept(installer: &dyn Installer, homes: &[PathBuf]) -> Vec<Map<String, Value>> {
+    homes.iter().map(|home| installer.kept(home)).collect()
+}
+
+/// Says which other settings of these homes are no longer as they were before.
+fn say_what_changed(installer: &dyn Installer, homes: &[PathBuf], before: &[Map<String, Value>]) {
+    for (home, before) in homes.iter().zip(before) {
+        let after = installer.kept(home);
+        for (key, value) in before.iter().filter(|(key, value)| after.get(*key) != Some(*value)) {
+            let (home, agent) = (home.display(), installer.adapter().agent());
+            let line = format!("{home}: {agent} changed {key:?} of its settings, which was {value}");
+            say(&plain(&line, LINE_MAX));
+        }
+    }
 }
 
 /// The homes of its agent.

@@ -7,6 +7,7 @@ use pilotlight_core::time::Time;
 use pilotlight_system::state_file::{self, Unusable};
 use pilotlight_system::{descriptors, paths};
 use serde::Serialize;
+use serde_json::{Map, Value};
 use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -49,6 +50,11 @@ pub trait Installer: fmt::Debug + Send + Sync {
     /// What a home's settings lose when the agent writes them anew.
     fn losses(&self, _home: &Path) -> Vec<String> {
         Vec::new()
+    }
+
+    /// What a home's settings have besides the bridge, as far as the agent is to keep that when it writes them anew.
+    fn kept(&self, _home: &Path) -> Map<String, Value> {
+        Map::new()
     }
 
     /// The other programs that a home has answer what the agent asks.
@@ -222,6 +228,6 @@ pub(crate) fn words(words: &[&str]) -> Vec<String> {
 }
 
 /// JSON as people read it.
-pub(crate) fn pretty(value: &serde_json::Value) -> anyhow::Result<String> {
+pub(crate) fn pretty(value: &Value) -> anyhow::Result<String> {
     Ok(serde_json::to_string_pretty(value)? + "\n")
 }

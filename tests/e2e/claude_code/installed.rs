@@ -40,7 +40,9 @@ impl Stage {
 
     fn command(&self, homes: &[&Path], arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_pilotlight"));
-        homes.iter().for_each(|home| drop(command.arg("--home").arg(home)));
+        for home in homes {
+            command.arg("--home").arg(home);
+        }
         command.args(arguments).env_clear().current_dir(self.scratch.path());
         command.env("PATH", format!("{}:/usr/sbin:/usr/bin:/sbin:/bin", self.at("bin").display()));
         command.env("HOME", self.scratch.path()).env("XDG_RUNTIME_DIR", self.at("run"));
@@ -82,7 +84,7 @@ const RICH: &str = r#"{
   "permissions": {"allow": ["Bash(ls:*)"], "defaultMode": "default"},
     "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "true"}]}],
       "PermissionRequest": [{"matcher": "Bash", "hooks": [{"type": "command", "command": "/opt/other --ask"}]}]},
-    "enabledPlugins": {"other@market": false}, "unknown": {"x": [1.5, null]}, "theme": "d\u00e4rk"
+    "enabledPlugins": {"other@market": false}, "unknown": {"x": [1.5, null], "y": "d\u00e4rk"}
 }"#;
 
 /// Two config folders, one of which links its settings: everything but our two entries stays, and these go again.
@@ -110,7 +112,7 @@ fn two_entries_come_and_go_and_all_else_of_the_settings_stays() {
     let mut after = settings(&one);
     assert_eq!(after["extraKnownMarketplaces"], json!({"pilotlight": ours}));
     assert_eq!(after["enabledPlugins"], json!({"other@market": false, "pilotlight@pilotlight": true}));
-    after.as_object_mut().unwrap().remove("extraKnownMarketplaces");
+    after.as_object_mut().unwrap().shift_remove("extraKnownMarketplaces");
     after["enabledPlugins"] = before["enabledPlugins"].clone();
     assert_eq!((keys(&after), &after), (keys(&before), &before));
     assert!(
@@ -137,7 +139,7 @@ fn two_entries_come_and_go_and_all_else_of_the_settings_stays() {
     assert_eq!(stage.installed(&homes), ["no", "no"]);
     let mut removed = settings(&one);
     assert_eq!(removed["extraKnownMarketplaces"], json!({}), "an empty one stays, as is said");
-    removed.as_object_mut().unwrap().remove("extraKnownMarketplaces");
+    removed.as_object_mut().unwrap().shift_remove("extraKnownMarketplaces");
     assert_eq!(removed, before);
     assert_eq!(settings(&two), json!({"enabledPlugins": {}, "extraKnownMarketplaces": {}}));
     assert!(two.join("settings.json").is_symlink() && !stage.at(FOLDER).exists());
@@ -158,6 +160,11 @@ fn nothing_is_done_without_consent_or_with_settings_that_cannot_be_read() {
     assert!(ran.code == Some(1) && ran.err.contains("settings.json cannot be read: correct the mistake"), "{ran:?}");
     assert_eq!((text().as_str(), stage.installed(&[&home])), (commented, vec!["unreadable".into()]));
     assert!(!stage.at(FOLDER).exists() && !home.join("plugins").exists());
+    // A value that Claude Code does not know goes: that is said.
+    fs::write(home.join("settings.json"), r#"{"theme": "d\u00e4rk", "a": 1}"#).unwrap();
+    let ran = stage.succeeds(&[&home], &["bridge", "install", "--yes"]).err;
+    assert!(ran.contains("Claude Code changed \"theme\" of its settings, which was \"därk\""), "{ran}");
+    assert!(!ran.contains("changed \"a\""), "{ran}");
     // What the rewriting would lose is said before.
     fs::write(home.join("settings.json"), r#"{"a": 1, "a": 2, "id": 12345678901234567890}"#).unwrap();
     let ran = stage.run(&[&home], &["bridge", "install"]).err;

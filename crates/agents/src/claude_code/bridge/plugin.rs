@@ -9,7 +9,7 @@ use crate::adapter::Adapter;
 use crate::bridge::{Installed, Installer, UserHomes, words};
 use crate::claude_code::ClaudeCode;
 use pilotlight_core::time::Time;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
 
 /// Whether this home's settings enable the bridge from that marketplace.
@@ -58,6 +58,18 @@ fn forbids(policy: &Value, marketplace: &Path) -> bool {
         || policy["blockedMarketplaces"].as_array().is_some_and(|blocked| blocked.iter().any(is_ours))
 }
 
+/// Settings without our two entries, and without what is empty where these stood.
+fn besides_ours(mut settings: Value) -> Map<String, Value> {
+    for (key, entry) in [("extraKnownMarketplaces", NAME), ("enabledPlugins", PLUGIN)] {
+        let Some(entries) = settings[key].as_object_mut() else { continue };
+        entries.shift_remove(entry);
+        if entries.is_empty() {
+            settings.as_object_mut().map(|settings| settings.shift_remove(key));
+        }
+    }
+    settings.as_object().cloned().unwrap_or_default()
+}
+
 /// Whether a home still names the bridge, in its settings or its lists.
 fn is_named(home: &Path) -> bool {
     let is_in_settings = match settings::user(home) {
@@ -80,7 +92,8 @@ The bridge lets Pilotlight answer what Claude Code asks you in sessions that run
 what it asks: the command, the text of a file
 - The dialog in the terminal stays, and whoever answers first decides. Nothing is answered without your click
 - Claude Code puts two entries into its settings.json, which `pilotlight bridge remove` takes out. It writes that file \
-anew: the values stay, and the form changes (two spaces of indentation, escapes like \\u00e9 as the letter)
+anew: the form changes (two spaces of indentation, escapes like \\u00e9 as the letter), and the values stay, but for \
+some that are not valid to it, such as an unknown theme. You are told if one goes
 - Sessions that already run are not covered until you enter /reload-plugins there, or start them anew";
 
 const WHAT_STAYS: &str = "\
@@ -101,6 +114,13 @@ impl Installer for Files {
 
     fn losses(&self, home: &Path) -> Vec<String> {
         rewriting::losses(&settings::text(&settings::path(home)).unwrap_or_default())
+    }
+
+    fn kept(&self, home: &Path) -> Map<String, Value> {
+        match settings::user(home) {
+            Content::Of(settings) => besides_ours(settings),
+            Content::Missing | Content::Unreadable => Map::new(),
+        }
     }
 
     fn others(&self, home: &Path) -> Vec<String> {
