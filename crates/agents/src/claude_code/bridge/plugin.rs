@@ -62,9 +62,9 @@ fn forbids(policy: &Value, marketplace: &Path) -> bool {
 fn besides_ours(mut settings: Value) -> Map<String, Value> {
     for (key, entry) in [("extraKnownMarketplaces", NAME), ("enabledPlugins", PLUGIN)] {
         let Some(entries) = settings[key].as_object_mut() else { continue };
-        entries.shift_remove(entry);
+        entries.remove(entry);
         if entries.is_empty() {
-            settings.as_object_mut().map(|settings| settings.shift_remove(key));
+            settings.as_object_mut().map(|settings| settings.remove(key));
         }
     }
     settings.as_object().cloned().unwrap_or_default()

@@ -2,7 +2,7 @@ use super::*;
 use crate::channel::action_context::{Permit, ReportSink};
 use crate::channel::failure::FailureKind;
 use crate::codex::fake::{self, Daemon, Plays};
-use pilotlight_core::order::OrderReport;
+use pilotlight_core::order::{Decision, OrderReport};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use tempfile::TempDir;
@@ -69,7 +69,8 @@ impl Stage {
     }
 
     async fn answer(&self, which: Which, approve: bool) -> Result<String, Failure> {
-        self.socket.answer(&self.context, &which, approve).await
+        let decision = if approve { Decision::Approve } else { Decision::DENY };
+        self.socket.answer(&self.context, &which, &decision).await
     }
 
     fn shown(&self) -> Vec<String> {

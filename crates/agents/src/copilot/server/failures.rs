@@ -8,7 +8,7 @@ use crate::channel::action_context::LogView;
 use crate::channel::failure::Failure;
 use crate::channel::order::{Policy, Prompt};
 use crate::channel::{Channel, Keep};
-use pilotlight_core::order::{Step, Which};
+use pilotlight_core::order::{Decision, Step, Which};
 use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -117,12 +117,12 @@ async fn perform(operation: Operation, fake: &FakeServer) -> Result<(), Failure>
     };
     let which = open();
     match operation {
-        Operation::Approve => context.servers.answer(&context, &which, true).await.map(drop),
-        Operation::DenyAll => context.servers.answer(&context, &which, false).await.map(drop),
+        Operation::Approve => context.servers.answer(&context, &which, &Decision::Approve).await.map(drop),
+        Operation::DenyAll => context.servers.answer(&context, &which, &Decision::DENY).await.map(drop),
         Operation::Stop => context.servers.stop(&context).await.map(drop),
         Operation::Attach(policy) => attached(policy).await.map(drop),
         Operation::AttachToSilent => attached(Policy::Ask).await.map(drop),
-        Operation::ApproveAttached => attached(Policy::Ask).await?.answer(&context, &which, true).await.map(drop),
+        Operation::ApproveAttached => attached(Policy::Ask).await?.answer(&context, &which, &Decision::Approve).await.map(drop),
         Operation::AbortAttached => attached(Policy::Ask).await?.abort(&context).await.map(drop),
         Operation::Resend => {
             let attached = attached(Policy::Ask).await?;

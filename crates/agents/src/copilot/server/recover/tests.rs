@@ -5,7 +5,7 @@ use crate::channel::failure::{Failure, FailureKind};
 use crate::channel::request::Request;
 use crate::copilot::server::fake::{FakeServer, Response, context_at, greeting};
 use crate::copilot::server::testing::TestContext;
-use pilotlight_core::order::{LOG_DIFFERS, OrderReport, Step, Which};
+use pilotlight_core::order::{Decision, LOG_DIFFERS, OrderReport, Step, Which};
 use pilotlight_core::time::Time;
 use pilotlight_core::turn::Call;
 use serde_json::{Value, json};
@@ -120,7 +120,7 @@ fn case_702_a_request_that_the_log_has_in_other_words_is_not_approved() {
             let (mut context, _sender) = context_at(vec![fake.endpoint.clone()], log_view);
             context.owned = false;
             context.reports = ReportSink::to(move |report| kept.lock().unwrap().push(report));
-            let refused = context.servers.answer(&context, &these(&[id]), true).await.unwrap_err();
+            let refused = context.servers.answer(&context, &these(&[id]), &Decision::Approve).await.unwrap_err();
             assert_eq!((refused.kind, &*refused.why), (FailureKind::Refused, LOG_DIFFERS), "{says}");
             let told = reports.lock().unwrap().iter().any(|report| {
                 matches!(report, OrderReport::Request(shown) if shown.in_log.as_deref() == Some(says) && !shown.text.contains(says))
@@ -141,7 +141,8 @@ fn case_702_a_request_that_the_log_has_in_other_words_is_not_approved() {
             let before = answered.load(Ordering::Relaxed);
             let (mut context, _sender) = context_at(vec![fake.endpoint.clone()], log_view);
             context.owned = false;
-            let gone = context.servers.answer(&context, &these(&[id]), approve).await.unwrap_err();
+            let decision = if approve { Decision::Approve } else { Decision::DENY };
+            let gone = context.servers.answer(&context, &these(&[id]), &decision).await.unwrap_err();
             assert!(gone.why.starts_with("the request is no longer open"), "{id}: {gone}");
             assert_eq!(answered.load(Ordering::Relaxed), before + 1, "{id}");
         }
@@ -159,7 +160,7 @@ fn case_92_a_request_that_somebody_else_answered_is_reported() {
         })
         .await;
         let (context, _sender) = context(&[&fake]);
-        let failure = context.servers.answer(&context, &these(&["a"]), true).await.unwrap_err();
+        let failure = context.servers.answer(&context, &these(&["a"]), &Decision::Approve).await.unwrap_err();
         assert!(failure.kind == FailureKind::Refused, "{failure}");
         assert!(failure.to_string().starts_with("the request is no longer open"), "{failure}");
     });
@@ -187,18 +188,18 @@ fn case_192_a_request_beside_a_huge_one_is_answered() {
         })
         .await;
         let (context, _sender) = context(&[&fake]);
-        let refused = context.servers.answer(&context, &these(&["huge"]), true).await.unwrap_err();
+        let refused = context.servers.answer(&context, &these(&["huge"]), &Decision::Approve).await.unwrap_err();
         assert!(
             refused.kind == FailureKind::Refused && refused.to_string().contains("too large to be read here"),
             "{refused}"
         );
         assert!(
-            context.servers.answer(&context, &these(&["huge", "small"]), true).await.unwrap_err().kind
+            context.servers.answer(&context, &these(&["huge", "small"]), &Decision::Approve).await.unwrap_err().kind
                 == FailureKind::Refused,
             "none of several unread"
         );
-        context.servers.answer(&context, &these(&["small"]), true).await.unwrap();
-        context.servers.answer(&context, &these(&["huge"]), false).await.unwrap();
+        context.servers.answer(&context, &these(&["small"]), &Decision::Approve).await.unwrap();
+        context.servers.answer(&context, &these(&["huge"]), &Decision::DENY).await.unwrap();
         let done = [("small", "approve-once"), ("huge", "reject")].map(|(id, kind)| (id.to_owned(), kind.to_owned()));
         assert_eq!(*answered.lock().unwrap(), done);
     });
@@ -211,7 +212,7 @@ fn answering_and_stopping_close_their_connections() {
         let fake = abortable(|_| false).await;
         let (context, _sender) = context(&[&fake]);
         context.servers.stop(&context).await.unwrap();
-        context.servers.answer(&context, &these(&["a"]), true).await.unwrap_err();
+        context.servers.answer(&context, &these(&["a"]), &Decision::Approve).await.unwrap_err();
         let all_left = async {
             while fake.left.load(Ordering::SeqCst) < 2 {
                 sleep(Duration::from_millis(5)).await;
@@ -243,7 +244,7 @@ fn an_answer_without_effect_is_a_failure() {
             }
         });
         context.reports = reports;
-        let failure = context.servers.answer(&context, &these(&["a"]), false).await.unwrap_err();
+        let failure = context.servers.answer(&context, &these(&["a"]), &Decision::DENY).await.unwrap_err();
         assert_eq!((failure.step, failure.kind), (Some(Step::Verify), FailureKind::Unconfirmed), "{failure}");
         assert!(failure.to_string().starts_with("may have happened: "), "{failure}");
         assert_eq!(*shown.lock().unwrap(), ["Run this command:\n\nls"]);
