@@ -253,8 +253,7 @@ impl Claude {
 
     /// Waits until its log contains this.
     pub(crate) fn wait_log(&self, text: &str) {
-        let dump = || format!("{}\n{}", self.screen(), self.log());
-        wait_until(COPILOT, &format!("the log has {text:?}"), dump, || self.log().contains(text).then_some(()));
+        wait_until(COPILOT, &format!("the log has {text:?}"), || self.screen(), || self.log().contains(text).then_some(()));
     }
 
     pub(crate) fn signal(&self, with: Signal) {
@@ -314,6 +313,12 @@ async fn messages(State(compact): State<PathBuf>, Json(request): Json<Value>) ->
             ];
             (None, Some(("AskUserQuestion", json!({"questions": questions}))))
         }
+        // In plan mode, a plan is written to the file that the instructions name, and then shown.
+        ("draft", 0) => {
+            let plan = json!({"file_path": plan_file(&request), "content": "1. Paint it.\n"});
+            (Some("I plan."), Some(("Write", plan)))
+        }
+        ("draft", 1) => (Some("A plan."), Some(("ExitPlanMode", json!({"plan": "1. Paint it."})))),
         ("plan", 0) => (Some("A plan."), Some(("ExitPlanMode", json!({"plan": "1. Paint it."})))),
         ("agent", 0) => {
             let input =
@@ -368,6 +373,15 @@ async fn messages(State(compact): State<PathBuf>, Json(request): Json<Value>) ->
     );
     event("message_stop", json!({}));
     ([("content-type", "text/event-stream")], text).into_response()
+}
+
+/// The file that the instructions of plan mode name.
+fn plan_file(request: &Value) -> String {
+    let text = request.to_string();
+    let (before, after) = text.split_once("/plans/").unwrap_or_default();
+    let folder = before.rsplit(['"', ' ', '`', '\\']).next().unwrap_or_default();
+    let is_part = |letter: &char| letter.is_ascii_alphanumeric() || *letter == '-';
+    format!("{folder}/plans/{}.md", after.chars().take_while(is_part).collect::<String>())
 }
 
 fn failure(status: StatusCode, kind: &str) -> Response {

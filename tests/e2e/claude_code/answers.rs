@@ -49,7 +49,7 @@ impl Bridged {
     }
 
     fn dump(&self) -> String {
-        format!("{}\n{}\n{}", self.claude.screen(), self.pilot.log(), self.claude.log())
+        format!("{}\n{}\n{:?}", self.claude.screen(), self.pilot.log(), self.decisions())
     }
 
     /// Gives a prompt, and waits until the tray has what it asks.
@@ -131,7 +131,7 @@ fn case_742_a_denial_takes_a_note_to_the_agent() {
     let bridged = Bridged::new();
     bridged.ask("touch");
     let ran = bridged.run_ok(&["deny", "--yes", "--note", "Use a \"brush\", please.", &bridged.id]);
-    assert!(ran.err.contains("denied 1 request with a note"), "{ran:?}");
+    assert!(ran.out.contains("denied 1 request with a note"), "{ran:?}");
     bridged.claude.wait_log(r#"Use a \"brush\", please."#);
     bridged.claude.wait_screen("It is done.");
     assert!(!bridged.made("made").exists());
@@ -161,7 +161,7 @@ fn case_746_questions_with_one_and_several_choices_are_filled_in() {
 #[test]
 fn case_748_a_plan_is_approved_by_a_click() {
     let bridged = Bridged::with(&["--permission-mode", "plan"], "");
-    bridged.claude.enter("SCRIPT:plan Paint the fence");
+    bridged.claude.enter("SCRIPT:draft Paint the fence");
     bridged.pilot.wait_status_in_tray(&bridged.id, "needs-input", "Paint it.");
     bridged.pilot.click(&bridged.id, "Answer “Approve; each edit asks”");
     bridged.claude.wait_screen("It is done.");
@@ -285,12 +285,12 @@ fn case_748_a_plan_is_sent_back_with_a_note_or_approved_with_its_edits() {
             .contains(&"answer".into())
             .then(|| row["question"]["id"].as_str().map(str::to_owned))?
     };
-    bridged.claude.enter("SCRIPT:plan Paint the fence");
+    bridged.claude.enter("SCRIPT:draft Paint the fence");
     let id = wait_until(COPILOT, "the tray has the plan", || bridged.dump(), asked);
     bridged.run_ok(&["answer", &bridged.id, "--request", &id, "--text", "Test it, too."]);
     bridged.claude.wait_log("Test it, too.");
     bridged.pilot.wait_status(&bridged.id, "idle", "");
-    bridged.claude.enter("SCRIPT:plan Paint the gate");
+    bridged.claude.enter("SCRIPT:draft Paint the gate");
     let id = wait_until(COPILOT, "the tray has the plan", || bridged.dump(), asked);
     bridged.run_ok(&["answer", &bridged.id, "--request", &id, "--choice", "2"]);
     bridged.claude.wait_screen("accept edits on");

@@ -5,7 +5,7 @@
 //! say "idle" for up to 0.3 s. Both were seen with Claude Code 2.1.330 on a busy machine.
 
 use super::open::Silence;
-use super::{Candidate, Judge, Status, asked, candidate};
+use super::{Asking, Candidate, Judge, Status, asked, candidate};
 use crate::owner::Owner;
 use crate::time::{Moment, Span};
 use crate::turn::{Closed, Ending, LastMessage, Turn};
@@ -155,6 +155,10 @@ impl<'a> Judge<'a> {
         let reported_state = self.reported_state?;
         let State::Waiting(wait) = reported_state.state else { return None };
         let (at, told) = (reported_state.since, self.waits_with_tool());
+        // Its bridge knows the question whole, and by which id it is answered.
+        if let Some(Asking { question, .. }) = self.liveness.questions.first().filter(|_| wait != Wait::Dialog) {
+            return Some(asked(question, at.wall, self.liveness.questions.len()));
+        }
         let asking = turn.and_then(Turn::question).filter(|_| reported_state.waiting_tool.is_none());
         match wait {
             Wait::Dialog if !told => None,

@@ -122,7 +122,7 @@ async fn perform(operation: Operation, fake: &FakeServer) -> Result<(), Failure>
         Operation::Stop => context.servers.stop(&context).await.map(drop),
         Operation::Attach(policy) => attached(policy).await.map(drop),
         Operation::AttachToSilent => attached(Policy::Ask).await.map(drop),
-        Operation::ApproveAttached => attached(Policy::Ask).await?.answer(&context, &which, &Decision::Approve).await.map(drop),
+        Operation::ApproveAttached => attached(Policy::Ask).await?.answer(&context, &which, true).await.map(drop),
         Operation::AbortAttached => attached(Policy::Ask).await?.abort(&context).await.map(drop),
         Operation::Resend => {
             let attached = attached(Policy::Ask).await?;
