@@ -26,6 +26,8 @@ fn actions_are_read() {
         ask-servers = false
         bridge-untried = true
         scripts-may-answer = true
+        [claude-code]
+        hold-sub-agents = "5s"
         "#,
     );
     let read = Actions {
@@ -38,6 +40,7 @@ fn actions_are_read() {
         ask_servers: false,
         bridge_untried: true,
         scripts_may_answer: true,
+        hold_sub_agents: Span::seconds(5),
     };
     assert_eq!(config.actions, read);
     for permissions in Permissions::ALL {
@@ -227,8 +230,9 @@ pub(super) fn any_actions() -> impl Strategy<Value = Actions> {
     let copilot = prop::option::of(FULL.prop_map(PathBuf::from));
     let permissions = (0..Permissions::ALL.len()).prop_map(|at| Permissions::ALL[at]);
     let prompt = prop::option::of("[^\0]{0,10}[a-z]");
-    (terminal, copilot, permissions, any::<[bool; 5]>(), prompt).prop_map(
-        |(terminal, copilot, permissions, switches, continue_prompt)| {
+    let held = (0..=15).prop_map(Span::seconds);
+    (terminal, copilot, permissions, any::<[bool; 5]>(), prompt, held).prop_map(
+        |(terminal, copilot, permissions, switches, continue_prompt, hold_sub_agents)| {
             let [auto_reconnect, resend, ask_servers, bridge_untried, scripts_may_answer] = switches;
             Actions {
                 terminal,
@@ -240,6 +244,7 @@ pub(super) fn any_actions() -> impl Strategy<Value = Actions> {
                 ask_servers,
                 bridge_untried,
                 scripts_may_answer,
+                hold_sub_agents,
             }
         },
     )
