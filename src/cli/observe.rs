@@ -59,7 +59,7 @@ pub(super) struct Observer {
     /// The user has installed the bridge.
     pub(super) has_bridge: bool,
     /// The agents whose bridge the user has installed.
-    bridged_agents: Vec<&'static str>,
+    pub(super) bridged_agents: Vec<&'static str>,
 }
 
 /// The sessions that are open, and those that ended last; with `past`, all others on disk as well.

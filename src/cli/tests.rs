@@ -89,8 +89,8 @@ impl Drop for Fixture {
 
 /// All sessions of these homes.
 fn picture(homes: &[Home]) -> Picture {
-    let (config, seen) = (Config::default(), LastSeen::default());
-    let observer = Observer { homes: homes.to_vec(), config, seen, only: Vec::new(), has_bridge: false };
+    let (homes, config, seen) = (homes.to_vec(), Config::default(), LastSeen::default());
+    let observer = Observer { homes, config, seen, only: Vec::new(), has_bridge: false, bridged_agents: Vec::new() };
     observer.observe_alone(Effort::Look, Some(Depth::Whole)).unwrap()
 }
 

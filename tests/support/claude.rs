@@ -253,7 +253,12 @@ impl Claude {
 
     /// Waits until its log contains this.
     pub(crate) fn wait_log(&self, text: &str) {
-        wait_until(COPILOT, &format!("the log has {text:?}"), || self.screen(), || self.log().contains(text).then_some(()));
+        wait_until(
+            COPILOT,
+            &format!("the log has {text:?}"),
+            || self.screen(),
+            || self.log().contains(text).then_some(()),
+        );
     }
 
     pub(crate) fn signal(&self, with: Signal) {

@@ -124,8 +124,9 @@ impl World {
         self.ask(name, request, command);
         let (_, session, _) = self.sessions.iter_mut().find(|(key, ..)| &*key.id == name).unwrap();
         session.observed.allows = Allows::Process;
-        (session.control.server, session.control.bridge) = (ServerState::NotListening, Some(Bridge::Elevated));
-        let options = AnswerOptions { always: rules.map(Into::into), is_held: false };
+        (session.control.server, session.control.bridge) =
+            (ServerState::NotListening, Some(pilotlight_core::action::Bridge::Elevated));
+        let options = pilotlight_core::turn::AnswerOptions { always: rules.map(Into::into), is_held: false };
         session.observed.facts.requests.last_mut().unwrap().over_bridge = Some(options);
     }
 

@@ -230,7 +230,7 @@ pub(super) fn any_actions() -> impl Strategy<Value = Actions> {
     let copilot = prop::option::of(FULL.prop_map(PathBuf::from));
     let permissions = (0..Permissions::ALL.len()).prop_map(|at| Permissions::ALL[at]);
     let prompt = prop::option::of("[^\0]{0,10}[a-z]");
-    let held = (0..=15).prop_map(Span::seconds);
+    let held = (0..=15i64).prop_map(Span::seconds);
     (terminal, copilot, permissions, any::<[bool; 5]>(), prompt, held).prop_map(
         |(terminal, copilot, permissions, switches, continue_prompt, hold_sub_agents)| {
             let [auto_reconnect, resend, ask_servers, bridge_untried, scripts_may_answer] = switches;
