@@ -122,11 +122,11 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
 
 /// Does this for the agent that is named, or for each that is used, one after another: each asks for itself.
 fn each(context: &Context, installers: &[Box<dyn Installer>], change: &Change, work: Work) -> anyhow::Result<ExitCode> {
-    let is_wanted = |installer: &&Box<dyn Installer>| match &change.agent {
+    let is_wanted = |installer: &dyn Installer| match &change.agent {
         Some(name) => installer.adapter().name() == name,
         None => !homes_of(installer.adapter(), &context.homes).is_empty() || installer.is_installed(),
     };
-    let wanted: Vec<_> = installers.iter().filter(is_wanted).collect();
+    let wanted: Vec<_> = installers.iter().filter(|installer| is_wanted(installer.as_ref())).collect();
     let Some((last, before)) = wanted.split_last() else {
         let names: Vec<_> = installers.iter().map(|installer| installer.adapter().agent().to_string()).collect();
         return Err(anyhow!("no agent that has a bridge is used here ({}): nothing was done", names.join(", ")));

@@ -111,12 +111,12 @@ pub(super) fn run_with(context: Context, bridges: Option<Receiver<BridgeEvent>>)
 /// The bridges that can be installed or removed from the menu: those of agents that are used here, and the first agent's.
 fn bridges_to_offer(context: &Context, project: Option<&Folders>) -> Vec<Box<dyn Installer>> {
     let followed = context.followed();
-    let is_shown = |installer: &Box<dyn Installer>| {
+    let is_shown = |installer: &dyn Installer| {
         let adapter = installer.adapter();
         adapter == FIRST || followed.iter().any(|home| home.adapter() == adapter) || installer.is_installed()
     };
     let all = project.filter(|_| cfg!(unix)).map(installers).unwrap_or_default();
-    all.into_iter().filter(is_shown).collect()
+    all.into_iter().filter(|installer| is_shown(installer.as_ref())).collect()
 }
 
 /// The claim on the first of these folders that has one, and why those before it have none. A tray that runs in any of them,

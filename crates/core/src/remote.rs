@@ -314,8 +314,8 @@ fn request(told: RequestReport) -> Option<Request> {
 
 /// What a bridge takes there. Rules that do not read as they are, are not offered here.
 fn options(told: AnswerOptions) -> AnswerOptions {
-    let is_shown = |rules: &Box<str>| rules.len() <= COMMAND_MAX && find_confusable(rules).is_none();
-    AnswerOptions { always: told.always.filter(is_shown), ..told }
+    let is_shown = |rules: &str| rules.len() <= COMMAND_MAX && find_confusable(rules).is_none();
+    AnswerOptions { always: told.always.filter(|rules| is_shown(rules)), ..told }
 }
 
 /// What it asks, and how that is answered.

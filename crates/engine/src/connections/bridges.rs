@@ -60,7 +60,7 @@ impl Connections {
     /// What is known of which sessions of this one's agent a bridge reaches.
     fn bridge_setup(&self, session: &Session) -> BridgeSetup {
         let is_installed = self.bridged_agents.contains(&session.observed.agent.name());
-        match (self.of(session).is_some_and(|bridges| bridges.is_listening()), is_installed) {
+        match (self.of(session).is_some_and(Bridges::is_listening), is_installed) {
             (true, _) => BridgeSetup::Installed,
             (false, true) => BridgeSetup::Unheard,
             (false, false) => BridgeSetup::NotInstalled,

@@ -69,7 +69,7 @@ pub struct HostEvent {
 #[derive(Debug)]
 pub enum ToLink {
     /// To have an order carried out.
-    Order(PendingOrder),
+    Order(Box<PendingOrder>),
     /// The user has seen the sessions of these ids.
     Seen(Vec<Box<str>>),
     /// To ask for all sessions, also those that ended long ago.
@@ -198,7 +198,7 @@ impl Keeper {
                     told = self.told.recv() => told,
                 };
                 match told {
-                    Some(ToLink::Order(pending)) => self.held.push(pending),
+                    Some(ToLink::Order(pending)) => self.held.push(*pending),
                     Some(ToLink::Retry | ToLink::Anew) => {}
                     Some(ToLink::Seen(_) | ToLink::History) => continue,
                     None => return,
@@ -214,7 +214,7 @@ impl Keeper {
     fn refuse_held(&mut self, why: &str) {
         let held = std::mem::take(&mut self.held).into_iter();
         let queued = std::iter::from_fn(|| self.told.try_recv().ok());
-        let queued = queued.filter_map(|told| if let ToLink::Order(pending) = told { Some(pending) } else { None });
+        let queued = queued.filter_map(|told| if let ToLink::Order(pending) = told { Some(*pending) } else { None });
         for pending in held.chain(queued) {
             let words = format!("{} is not reached: {}; nothing was sent", self.name, plain(why, WHY_MAX));
             pending.report(OrderReport::End(Outcome::Failed(words)));
@@ -308,7 +308,7 @@ impl Keeper {
                     continue;
                 }
                 told = self.told.recv() => match told {
-                    Some(ToLink::Order(pending)) => self.orders.begin(pending),
+                    Some(ToLink::Order(pending)) => self.orders.begin(*pending),
                     Some(ToLink::Seen(ids)) => ToHost::Seen(ids),
                     Some(ToLink::History) => ToHost::History,
                     Some(ToLink::Anew) => return Unheard::Replaced,

@@ -259,7 +259,7 @@ impl Machines<'_> {
             drop(std::thread::Builder::new().name("terminal".into()).spawn(open));
             return;
         }
-        host.tell(ToLink::Order(pending));
+        host.tell(ToLink::Order(Box::new(pending)));
     }
 
     /// Checks here what can be checked here.

@@ -114,7 +114,7 @@ impl Asked {
 
     /// What the hook prints to answer like this. `None` if the rules are not those that were shown.
     pub(super) fn output(&self, decision: &Decision) -> Option<Value> {
-        Some(output(match decision {
+        Some(output(&match decision {
             Decision::Approve => json!({"behavior": "allow"}),
             Decision::Always { rules } => {
                 let suggested = self.rules().filter(|suggested| *suggested.words == **rules)?;
@@ -135,7 +135,7 @@ impl Asked {
 
     /// What the hook prints to answer its question with this result of its form.
     pub(super) fn reply(&self, kind: Kind, result: &Value) -> Option<Value> {
-        forms::decision(kind, &self.input, result).map(output)
+        forms::decision(kind, &self.input, result).map(|decision| output(&decision))
     }
 
     /// The request in the form in which requests are shown.
@@ -204,7 +204,7 @@ fn diff(old: &str, new: &str) -> String {
 }
 
 /// What a hook prints.
-fn output(decision: Value) -> Value {
+fn output(decision: &Value) -> Value {
     json!({"hookSpecificOutput": {"hookEventName": EVENT, "decision": decision}})
 }
 

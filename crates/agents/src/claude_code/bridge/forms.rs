@@ -45,7 +45,7 @@ pub(super) fn read(kind: Kind, id: &str, input: &Map<String, Value>) -> Result<F
     match kind {
         Kind::Questions => form_of(id, &questions(input).ok_or(UNKNOWN)?),
         Kind::Plan => {
-            let plan = input.get("plan").and_then(Value::as_str).filter(|plan| !plan.trim().is_empty());
+            let plan = input.get("plan").and_then(Value::as_str).map(str::trim_end).filter(|plan| !plan.is_empty());
             let choices = [
                 ("Approve; each edit asks", json!({APPROVAL: "once"})),
                 ("Approve, and accept every edit", json!({APPROVAL: "edits"})),
@@ -159,7 +159,7 @@ mod tests {
     use super::*;
     use pilotlight_core::form::FormAnswer;
 
-    fn input(value: Value) -> Map<String, Value> {
+    fn input(value: &Value) -> Map<String, Value> {
         value.as_object().unwrap().clone()
     }
 
@@ -175,14 +175,14 @@ mod tests {
 
     /// What the hook answers to these questions if its user gives this answer.
     fn answered(questions: &Value, answer: &FormAnswer) -> Result<Value, &'static str> {
-        let input = input(json!({"questions": questions}));
+        let input = input(&json!({"questions": questions}));
         let form = read(Kind::Questions, "r", &input)?;
         Ok(decision(Kind::Questions, &input, &form.result(answer)?).unwrap())
     }
 
     #[test]
     fn case_746_a_question_is_answered_by_its_choice_or_in_other_words() {
-        let form = read(Kind::Questions, "r", &input(json!({"questions": [colour()]}))).unwrap();
+        let form = read(Kind::Questions, "r", &input(&json!({"questions": [colour()]}))).unwrap();
         let choices: Vec<_> = form.choices.iter().map(|choice| &*choice.words).collect();
         assert_eq!((&*form.text, &choices[..], form.takes_text), ("Which colour?", &["Red", "Blue"][..], true));
         let blue = answered(&json!([colour()]), &FormAnswer::Choice(1)).unwrap();
@@ -200,17 +200,17 @@ mod tests {
     #[test]
     fn case_746_several_questions_are_filled_in_and_several_choices_joined() {
         let questions = json!([colour(), sizes()]);
-        let values = input(json!({"Colour": "Blue", "Sizes": ["S", "L"]}));
+        let values = input(&json!({"Colour": "Blue", "Sizes": ["S", "L"]}));
         let given = answered(&questions, &FormAnswer::Fields(values)).unwrap();
         assert_eq!(given["updatedInput"]["answers"], json!({"Which colour?": "Blue", "Which sizes?": "S, L"}));
         for wrong in [json!({"Colour": "Blue"}), json!({"Colour": "Blue", "Sizes": ["XL"]})] {
-            assert!(answered(&questions, &FormAnswer::Fields(input(wrong))).is_err());
+            assert!(answered(&questions, &FormAnswer::Fields(input(&wrong))).is_err());
         }
-        let one = answered(&json!([sizes()]), &FormAnswer::Fields(input(json!({"Sizes": ["L"]})))).unwrap();
+        let one = answered(&json!([sizes()]), &FormAnswer::Fields(input(&json!({"Sizes": ["L"]})))).unwrap();
         assert_eq!(one["updatedInput"]["answers"], json!({"Which sizes?": "L"}));
         let mut same = sizes();
         same["header"] = "Colour".into();
-        let values = input(json!({"1": "Red", "2": ["S"]}));
+        let values = input(&json!({"1": "Red", "2": ["S"]}));
         assert!(answered(&json!([colour(), same]), &FormAnswer::Fields(values)).is_ok(), "headers that are the same");
     }
 
@@ -227,13 +227,13 @@ mod tests {
             json!([{"question": "Which?", "options": many}]),
             json!([colour(), colour()]),
         ] {
-            assert!(read(Kind::Questions, "r", &input(json!({"questions": questions}))).is_err(), "{questions}");
+            assert!(read(Kind::Questions, "r", &input(&json!({"questions": questions}))).is_err(), "{questions}");
         }
     }
 
     #[test]
     fn case_748_a_plan_is_approved_with_or_without_its_edits_or_sent_back() {
-        let plan = input(json!({"plan": "1. Paint it.", "planFilePath": "/p"}));
+        let plan = input(&json!({"plan": "1. Paint it.", "planFilePath": "/p"}));
         let form = read(Kind::Plan, "r", &plan).unwrap();
         let given = |answer: FormAnswer| decision(Kind::Plan, &plan, &form.result(&answer).unwrap()).unwrap();
         assert_eq!(given(FormAnswer::Choice(0)), json!({"behavior": "allow", "updatedInput": {}}));
@@ -246,7 +246,7 @@ mod tests {
             json!({"behavior": "deny", "message": "Test it, too."})
         );
         for nothing in [json!({}), json!({"plan": " "}), json!({"plan": "x".repeat(40 << 10)})] {
-            assert!(read(Kind::Plan, "r", &input(nothing)).is_err());
+            assert!(read(Kind::Plan, "r", &input(&nothing)).is_err());
         }
     }
 }

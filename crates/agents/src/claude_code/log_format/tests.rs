@@ -62,6 +62,23 @@ fn a_denial_is_told_by_who_decided() {
     assert_eq!(result(&json!({})), ToolResult::Failure);
 }
 
+/// As 2.1.332 writes it, right after a hook has answered.
+#[test]
+fn case_752_the_log_says_that_a_hook_decided() {
+    let decided = |key: &str, value: &str| {
+        let mut decided = json!({"type": "hook_permission_decision", "decision": "allow", "toolUseID": "t",
+            "hookEvent": "PermissionRequest"});
+        decided[key] = value.into();
+        body(&json!({"type": "attachment", "attachment": decided}))
+    };
+    let is_told = |body: &str, approved: bool| {
+        body.starts_with("PermissionDone") && body.contains(&format!("approved: {approved}"))
+    };
+    assert!(is_told(&decided("decision", "allow"), true) && is_told(&decided("decision", "deny"), false));
+    assert_eq!(decided("hookEvent", "PreToolUse"), "Aside");
+    assert_eq!(decided("type", "hook_success"), "Aside");
+}
+
 #[test]
 fn what_was_said_ends_a_turn_only_where_its_model_says_so() {
     let said = |stop: Option<&str>, model: &str, text: &str| json!({"type": "assistant", "message": {"model": model, "stop_reason": stop, "content": [{"type": "text", "text": text}]}});

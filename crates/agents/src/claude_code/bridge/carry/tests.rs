@@ -26,7 +26,7 @@ async fn found(shown: &[LogView]) -> Outcome {
             sender.send_replace(view.clone());
             tokio::time::sleep(Duration::from_millis(200)).await;
         }
-        std::future::pending().await
+        std::future::pending::<()>().await;
     };
     tokio::select! {
         outcome = outcome(&context, &before) => outcome,
