@@ -103,7 +103,7 @@ fn the_list_of_settings_is_in_order() {
     tables.dedup();
     assert_eq!(
         tables,
-        ["", "limits", "owners", "list", "tray", "actions", "codex", "notifications", "log", "agents"],
+        ["", "limits", "owners", "list", "tray", "actions", "claude-code", "codex", "notifications", "log", "agents"],
         "the settings of a table are together"
     );
     for setting in SETTINGS.iter() {

@@ -17,7 +17,6 @@ fn context(log_view: watch::Receiver<LogView>) -> ActionContext {
 
 /// What is found out if the session's files show these, one after the other, while an answer is on its way.
 async fn found(shown: &[LogView]) -> Outcome {
-    tokio::time::pause();
     let before = LogView { waits: true, answered: vec![(Call::of("a"), true)], ..LogView::default() };
     let (sender, receiver) = watch::channel(before.clone());
     let context = context(receiver);
@@ -34,7 +33,7 @@ async fn found(shown: &[LogView]) -> Outcome {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn case_752_the_log_says_who_decided_and_its_process_that_somebody_did() {
     let view = |waits, answered: &[&str]| LogView {
         waits,
