@@ -165,7 +165,8 @@ fn case_748_a_plan_is_approved_by_a_click() {
     bridged.pilot.wait_status_in_tray(&bridged.id, "needs-input", "Paint it.");
     bridged.pilot.click(&bridged.id, "Answer “Approve; each edit asks”");
     bridged.claude.wait_screen("It is done.");
-    assert_eq!(bridged.decisions(), [("hook".into(), "accept".into())]);
+    // Writing down the plan needed no permission.
+    assert_eq!(bridged.decisions().last(), Some(&("hook".into(), "accept".into())));
     bridged.pilot.wait_status(&bridged.id, "idle", "");
 }
 
