@@ -96,12 +96,13 @@ fn two_entries_come_and_go_and_all_else_of_the_settings_stays() {
     for words in [
         "will start Pilotlight whenever it asks you something, in sessions that are started from now on",
         "whoever answers first decides. Nothing is answered without your click",
-        "two entries into its settings.json, which `pilotlight bridge remove` takes out",
+        "two entries into its settings.json, which `pilotlight bridge remove` takes out. Sessions that run then keep the hook",
         "another program answers there, too: `/opt/other --ask` (settings.json)",
         "plugin install pilotlight@pilotlight --scope user",
     ] {
         assert!(ran.err.replace("\n  ", " ").replace('\n', " ").contains(words), "{words}: {}", ran.err);
     }
+    assert!(!ran.err.contains("of its settings, which was"), "{}", ran.err);
     assert_eq!(stage.installed(&homes), ["yes", "yes"]);
     let ours = json!({"source": {"source": "directory", "path": stage.at(FOLDER)}});
     let mut after = settings(&one);

@@ -61,7 +61,7 @@ fn forbids(policy: &Value, marketplace: &Path) -> bool {
 /// Settings without our two entries, and without what is empty where these stood.
 fn besides_ours(mut settings: Value) -> Map<String, Value> {
     for (key, entry) in [("extraKnownMarketplaces", NAME), ("enabledPlugins", PLUGIN)] {
-        let Some(entries) = settings[key].as_object_mut() else { continue };
+        let Some(entries) = settings.get_mut(key).and_then(Value::as_object_mut) else { continue };
         entries.remove(entry);
         if entries.is_empty() {
             settings.as_object_mut().map(|settings| settings.remove(key));
@@ -91,9 +91,10 @@ The bridge lets Pilotlight answer what Claude Code asks you in sessions that run
 - Claude Code will start Pilotlight whenever it asks you something, in sessions that are started from now on, and hand over \
 what it asks: the command, the text of a file
 - The dialog in the terminal stays, and whoever answers first decides. Nothing is answered without your click
-- Claude Code puts two entries into its settings.json, which `pilotlight bridge remove` takes out. It writes that file \
-anew: the form changes (two spaces of indentation, escapes like \\u00e9 as the letter), and the values stay, but for \
-some that are not valid to it, such as an unknown theme. You are told if one goes
+- Claude Code puts two entries into its settings.json, which `pilotlight bridge remove` takes out. Sessions that run then \
+keep the hook, which does nothing from then on
+- Claude Code writes that file anew: the form changes (two spaces of indentation, escapes like \\u00e9 as the letter), and \
+the values stay, but for some that are not valid to it, such as an unknown theme. You are told if one goes
 - Sessions that already run are not covered until you enter /reload-plugins there, or start them anew";
 
 const WHAT_STAYS: &str = "\
@@ -281,6 +282,21 @@ mod tests {
         assert_eq!(says(&format!("\u{feff}{}", on())), Installed::Yes);
         for text in ["{ // mine\n}", "[]", "{\"a\": 1,}"] {
             assert_eq!(says(text), Installed::Unreadable, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_kept_of_settings_is_all_but_the_two_entries() {
+        let mut with_others = on();
+        with_others["enabledPlugins"]["other@market"] = true.into();
+        with_others["theme"] = "dark".into();
+        for (settings, kept) in [
+            (json!({}), json!({})),
+            (on(), json!({})),
+            (json!({"enabledPlugins": {}, "extraKnownMarketplaces": {}, "a": 1}), json!({"a": 1})),
+            (with_others, json!({"enabledPlugins": {"other@market": true}, "theme": "dark"})),
+        ] {
+            assert_eq!(Value::Object(besides_ours(settings)), kept);
         }
     }
 
