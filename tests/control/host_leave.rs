@@ -96,9 +96,18 @@ fn case_608_the_bridge_there_is_removed_before_its_program_or_both_stay() {
         "{text}"
     );
     executable(&home.join("bin/copilot"), "#!/bin/sh\necho 'GitHub Copilot CLI 1.0.94'\n");
+    // Claude Code's, too.
+    let (hook, list) =
+        (".local/share/pilotlight/bridge-claude-code", ".local/state/pilotlight/bridge-claude-code.homes");
+    fs::create_dir_all(home.join(hook)).unwrap();
+    fs::write(home.join(list), "[]").unwrap();
+    let (code, text) = two.run(&["host", "remove", "devbox", "--yes"]);
+    assert!(code == Some(1) && text.contains("the bridge could not be removed there: "), "{text}");
+    assert!(home.join(list).exists() && program.exists(), "{text}");
+    executable(&home.join("bin/claude"), "#!/bin/sh\n");
     let (code, text) = two.run(&["host", "remove", "devbox", "--yes"]);
     assert!(code == Some(0) && text.contains("the bridge there is removed"), "{text}");
-    assert!(!key.exists() && !program.exists(), "{text}");
+    assert!(!key.exists() && !home.join(hook).exists() && !home.join(list).exists() && !program.exists(), "{text}");
 }
 
 #[test]

@@ -115,7 +115,7 @@ fn take_away(context: &Context, name: &str, copied: Copied, yes: bool) -> anyhow
         return Ok(ExitCode::SUCCESS);
     }
     if uses.has_bridge {
-        let question = "Its bridge is installed in Copilot there, and would stay without it. Remove the bridge first?";
+        let question = "Its bridge is installed in an agent there, and would stay without it. Remove the bridge first?";
         if !yes && confirm(question) != Some(true) {
             say("the program there stays: `pilotlight bridge remove` there removes the bridge");
             return Ok(ExitCode::SUCCESS);

@@ -66,7 +66,7 @@ pub struct RemoteInfo {
 /// What the program there is used for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Uses {
-    /// It has put its bridge into Copilot.
+    /// It has put its bridge into an agent.
     pub has_bridge: bool,
     /// A process that runs from it: its id and its command line.
     pub process: Option<Box<str>>,
@@ -317,7 +317,7 @@ impl RemoteShell {
         told.unwrap_or_else(|_| Err(self.unanswered()))
     }
 
-    /// Has the program there take its bridge out of Copilot.
+    /// Has the program there take its bridges out of the agents.
     ///
     /// # Errors
     /// Why it is still there, in words for the user.

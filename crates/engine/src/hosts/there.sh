@@ -86,9 +86,14 @@ user() {
     done
 }
 
-# Says who uses the program, and, if it is still the one with this sum, whether it has put the bridge into Copilot here.
+# Whether the program has put a bridge into an agent here.
+bridged() {
+    [ -e "$kept/bridge.key" ] || [ -e "$kept/bridge-claude-code.homes" ]
+}
+
+# Says who uses the program, and, if it is still the one with this sum, whether it has put a bridge into an agent here.
 state() {
-    if [ "$(sum)" = "$1 $2" ] && [ -e "$kept/bridge.key" ]; then echo bridge; fi
+    if [ "$(sum)" = "$1 $2" ] && bridged; then echo bridge; fi
     tries=0
     used=$(user)
     while [ -n "$used" ] && [ "$tries" -lt 3 ]; do
@@ -100,10 +105,10 @@ state() {
     echo ready
 }
 
-# Has the program take the bridge out of Copilot.
+# Has the program take its bridges out of the agents.
 unbridge() {
     said=$("$own" bridge remove --yes </dev/null 2>&1 | tail -n 1)
-    if [ -e "$kept/bridge.key" ]; then printf 'failed bridge %s\n' "$said"; else echo unbridged; fi
+    if bridged; then printf 'failed bridge %s\n' "$said"; else echo unbridged; fi
 }
 
 # Removes the program if it is still the one with this sum, and of these folders those that were made for it and hold nothing
