@@ -305,6 +305,7 @@ async fn messages(State(compact): State<PathBuf>, Json(request): Json<Value>) ->
         ("touch", 0) => (Some("I paint."), Some(bash("touch made", json!({})))),
         ("twice", 0) => (Some("I paint."), Some(bash("touch made", json!({})))),
         ("twice", 1) => (Some("And again."), Some(bash("touch again", json!({})))),
+        ("forge", 0) => (Some("I paint."), Some(bash("sh ./forge", json!({})))),
         ("run", 0) => (Some("I run it."), Some(bash("npm run paint", json!({})))),
         ("sizes", 0) => {
             let options = |labels: &[&str]| {

@@ -332,10 +332,14 @@ fn case_751_a_tool_that_runs_the_hook_shows_and_approves_nothing() {
         "tool_input": {"command": "ls"}});
     std::fs::write(bridged.made("forged"), forged.to_string()).unwrap();
     let program = env!("CARGO_BIN_EXE_pilotlight");
-    bridged.claude.enter(&format!("! {program} hook claude-code <forged >printed; touch ended"));
+    let script = format!("{program} hook claude-code <forged >printed\ntouch ended\n");
+    std::fs::write(bridged.made("forge"), script).unwrap();
+    bridged.ask("forge");
+    bridged.claude.accept(DIALOG);
     bridged.wait_made("ended");
     assert_eq!(std::fs::read_to_string(bridged.made("printed")).unwrap(), "");
-    assert!(!bridged.pilot.log().contains("a hook asks"), "{}", bridged.pilot.log());
+    let asked = bridged.pilot.log().lines().filter(|line| line.contains("a hook asks")).count();
+    assert_eq!(asked, 1, "the tool's own request alone: {}", bridged.pilot.log());
 }
 
 /// Both answer within 50 ms: one of them wins, and both sides say the same.
