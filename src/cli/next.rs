@@ -78,7 +78,7 @@ fn first(rows: &[Row]) -> Option<usize> {
 fn here(context: &Context, named: &Named, session: &Session, status: Status) -> anyhow::Result<ExitCode> {
     let can = |action| offer(action, session, status).is_ok();
     match status {
-        Status::NeedsPermission if can(Action::Approve) => act::approve(context, &act::Answer::of(named)),
+        Status::NeedsPermission if can(Action::Approve) => act::approve(context, &act::Approve::of(named)),
         Status::NeedsInput if can(Action::Answer) => act::reply(context, &act::Reply::of(named)),
         _ => explain::run(context, &explain::Arguments::of(named)),
     }

@@ -67,12 +67,14 @@ pub(in crate::cli) struct Deny {
     stop: bool,
 }
 
-impl Arguments {
+impl Approve {
     /// Those that show the request of the session that is named, and ask.
     pub(in crate::cli) fn of(named: &Named) -> Self {
-        Self { session: MaybeNamed::of(named), ..Self::default() }
+        Self { which: Arguments { session: MaybeNamed::of(named), ..Arguments::default() }, always: false }
     }
+}
 
+impl Arguments {
     /// Whether each request is asked about.
     const fn asks(&self) -> bool {
         self.ask || !self.yes && self.request.is_none()

@@ -60,7 +60,7 @@ impl Bridged {
 
     /// What the tray has of what is asked, once it has it.
     fn request(&self) -> Value {
-        let request = || self.pilot.row_in_tray(&self.id).map(|row| row["request"].clone()).filter(|it| it.is_object());
+        let request = || self.pilot.row_in_tray(&self.id).map(|row| row["request"].clone()).filter(Value::is_object);
         wait_until(COPILOT, "the tray has the request", || self.dump(), request)
     }
 
