@@ -84,6 +84,15 @@ impl Bridged {
         wait_until(COPILOT, "no hook waits", || self.dump(), gone);
     }
 
+    /// Waits until the log, which is behind the screen, says that its last tool was decided about like this.
+    fn wait_decision(&self, source: &str, decision: &str) {
+        let is_last = || {
+            let last = self.decisions().pop()?;
+            (last == (source.to_owned(), decision.to_owned())).then_some(())
+        };
+        wait_until(COPILOT, "the log says who decided", || self.dump(), is_last);
+    }
+
     /// How the log says that its tool was decided about.
     fn decisions(&self) -> Vec<(String, String)> {
         let log = self.claude.log();
@@ -109,7 +118,7 @@ fn case_741_a_click_approves_what_its_popup_or_menu_shows() {
     popups.click_after_reading(popup.number, "approve");
     bridged.wait_made("made");
     bridged.claude.wait_screen("It is done.");
-    assert_eq!(bridged.decisions(), [("hook".into(), "accept".into())]);
+    bridged.wait_decision("hook", "accept");
     bridged.pilot.wait_status(&bridged.id, "idle", "done, your turn");
     bridged.wait_no_hook();
 
@@ -135,7 +144,7 @@ fn case_742_a_denial_takes_a_note_to_the_agent() {
     bridged.claude.wait_log(r#"Use a \"brush\", please."#);
     bridged.claude.wait_screen("It is done.");
     assert!(!bridged.made("made").exists());
-    assert_eq!(bridged.decisions(), [("hook".into(), "reject".into())]);
+    bridged.wait_decision("hook", "reject");
 }
 
 #[test]
@@ -165,8 +174,7 @@ fn case_748_a_plan_is_approved_by_a_click() {
     bridged.pilot.wait_status_in_tray(&bridged.id, "needs-input", "Paint it.");
     bridged.pilot.click(&bridged.id, "Answer “Approve; each edit asks”");
     bridged.claude.wait_screen("It is done.");
-    // Writing down the plan needed no permission.
-    assert_eq!(bridged.decisions().last(), Some(&("hook".into(), "accept".into())));
+    bridged.wait_decision("hook", "accept");
     bridged.pilot.wait_status(&bridged.id, "idle", "");
 }
 
@@ -184,7 +192,7 @@ fn case_743_answered_in_the_terminal_first_the_popup_goes_and_a_late_answer_says
     assert!(late.code != Some(0) && late.err.contains("answered in the terminal first"), "{late:?}");
     std::fs::write(bridged.made("go"), "").unwrap();
     bridged.claude.wait_screen("It is done.");
-    assert_eq!(bridged.decisions()[0].0, "user_temporary");
+    bridged.wait_decision("user_temporary", "accept");
 }
 
 #[test]
