@@ -64,6 +64,7 @@ fn approves_everything_if_the_policy_says_so() {
 
 /// The frames of a server are limited in size, and realistic commands are far below the limit.
 #[test]
+#[ignore = "tests/long.sh"]
 fn case_135_long_commands_are_shown_and_approved_in_full() {
     let reach = Reach::new(Manner::Leaves);
     let (events, received) = event_channel();
@@ -156,6 +157,7 @@ fn a_turn_with_an_open_request_is_not_silent() {
 }
 
 #[test]
+#[ignore = "tests/long.sh"]
 fn case_64_a_prompt_is_not_sent_behind_a_silent_turn() {
     let reach = Reach::new(Manner::Approves);
     reach.session.send("SCRIPT:hang Paint the fence");
@@ -194,6 +196,7 @@ fn case_64_a_prompt_is_not_sent_behind_a_silent_turn() {
 }
 
 #[test]
+#[ignore = "tests/long.sh"]
 fn case_50_the_loss_of_a_server_is_reported_once() {
     let mut reach = Reach::new(Manner::Approves);
     let (events, received) = event_channel();

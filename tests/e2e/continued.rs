@@ -166,6 +166,7 @@ fn auto_reconnect_with_delay(delay: Duration) {
 
 /// Case 129.
 #[test]
+#[ignore = "tests/long.sh"]
 fn case_129_auto_reconnect_sends_the_prompt_again_after_the_turn() {
     auto_reconnect_with_delay(Duration::ZERO);
 }

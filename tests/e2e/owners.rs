@@ -209,6 +209,7 @@ fn resumed_by_hand() {
 }
 
 #[test]
+#[ignore = "tests/long.sh"]
 fn case_118_a_session_resumed_by_hand_is_not_hosted() {
     resumed_by_hand();
 }

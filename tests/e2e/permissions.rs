@@ -122,6 +122,7 @@ fn not_lost_when_the_user_denies() {
 }
 
 #[test]
+#[ignore = "tests/long.sh"]
 fn two_requests_are_answered_one_by_one() {
     let stage = Stage::new(Manner::Waits);
     stage.session.send("SCRIPT:two Paint the fence");

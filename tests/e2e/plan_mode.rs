@@ -8,6 +8,7 @@ use crate::support::terminal::Terminal;
 use rustix::process::Signal;
 
 #[test]
+#[ignore = "tests/long.sh"]
 fn case_201c_a_session_in_plan_mode_that_was_not_cut_off_is_offered_to_be_resumed() {
     let (home, model) = (Home::new("project"), Model::start());
     let pilot = Pilot::start(&[&home]);

@@ -51,6 +51,7 @@ fn questions_failures_and_crashes_cause_popups_that_are_withdrawn() {
 
 /// Cases 97, 99.
 #[test]
+#[ignore = "tests/long.sh"]
 fn case_97_and_99_four_at_once_are_one_popup_and_repetitions_are_suppressed() {
     let (stage, popups) = stage(Manner::Approves, "");
     let others = [(); 3].map(|()| stage.server.create(&stage.client, Some(&stage.person)));

@@ -50,6 +50,7 @@ fn approves_the_request_of_another_client() {
 }
 
 #[test]
+#[ignore = "tests/long.sh"]
 fn denies_the_request_of_another_client() {
     let reach = Reach::new(Manner::Waits);
     reach.ask();
@@ -96,6 +97,7 @@ fn case_107b_a_click_on_an_answered_request_approves_nothing() {
 }
 
 #[test]
+#[ignore = "tests/long.sh"]
 fn approves_the_request_of_a_disconnected_client() {
     let reach = Reach::new(Manner::Waits);
     let other = reach.server.connect();
@@ -249,6 +251,7 @@ fn a_terminal_with_a_server_loses_nothing() {
 }
 
 #[test]
+#[ignore = "tests/long.sh"]
 fn a_hanging_server_is_reported_and_may_recover() {
     let reach = Reach::new(Manner::Waits);
     reach.ask();

@@ -73,6 +73,7 @@ fn a_server_is_found_by_its_process() {
 }
 
 #[test]
+#[ignore = "tests/long.sh"]
 fn a_terminal_with_a_server_is_found() {
     let (home, model) = (Home::new("project"), Model::start());
     let terminal = Terminal::start(&home, &model, &["--ui-server", "--port", "0"]);

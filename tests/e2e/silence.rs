@@ -28,6 +28,7 @@ fn a_model_that_never_answers() {
 }
 
 #[test]
+#[ignore = "tests/long.sh"]
 fn a_tool_that_does_nothing() {
     let stage = Stage::configured(&limits(""));
     stage.session.send("SCRIPT:sleep600 Paint the fence");

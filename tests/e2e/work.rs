@@ -66,6 +66,7 @@ fn a_queued_prompt_opens_the_next_turn() {
 }
 
 #[test]
+#[ignore = "tests/long.sh"]
 fn autopilot_is_never_idle_between_rounds() {
     let stage = Stage::new(Manner::Approves);
     stage.wait_status("idle", "no prompt yet");
@@ -82,6 +83,7 @@ fn autopilot_is_never_idle_between_rounds() {
 }
 
 #[test]
+#[ignore = "tests/long.sh"]
 fn compacts() {
     let stage = Stage::new(Manner::Approves);
     stage.session.send("SCRIPT:plain Paint the fence");

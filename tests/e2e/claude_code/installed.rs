@@ -143,6 +143,7 @@ fn two_entries_come_and_go_and_all_else_of_the_settings_stays() {
 
 /// Without a yes, and where Claude Code itself could not read its settings, not a byte changes.
 #[test]
+#[ignore = "tests/long.sh"]
 fn nothing_is_done_without_consent_or_with_settings_that_cannot_be_read() {
     let stage = Stage::new();
     let home = stage.home("one", RICH);
@@ -170,6 +171,7 @@ fn nothing_is_done_without_consent_or_with_settings_that_cannot_be_read() {
 
 /// In the default home no variable is set, so Claude Code makes no second `.claude.json` there.
 #[test]
+#[ignore = "tests/long.sh"]
 fn the_default_home_and_settings_from_another_machine_are_covered() {
     let stage = Stage::new();
     let home = stage.home(".claude", "");
@@ -191,6 +193,7 @@ fn the_default_home_and_settings_from_another_machine_are_covered() {
 
 /// A policy that allows no such marketplace: nothing of ours stays.
 #[test]
+#[ignore = "tests/long.sh"]
 fn what_a_policy_forbids_leaves_nothing() {
     const MOUNT: &str = "mount -t overlay overlay -o \"lowerdir=$0:/etc\" /etc && exec \"$@\"";
     let stage = Stage::new();
