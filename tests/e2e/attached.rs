@@ -64,7 +64,6 @@ fn approves_everything_if_the_policy_says_so() {
 
 /// The frames of a server are limited in size, and realistic commands are far below the limit.
 #[test]
-#[ignore = "tests/long.sh"]
 fn case_135_long_commands_are_shown_and_approved_in_full() {
     let reach = Reach::new(Manner::Leaves);
     let (events, received) = event_channel();
@@ -157,7 +156,6 @@ fn a_turn_with_an_open_request_is_not_silent() {
 }
 
 #[test]
-#[ignore = "tests/long.sh"]
 fn case_64_a_prompt_is_not_sent_behind_a_silent_turn() {
     let reach = Reach::new(Manner::Approves);
     reach.session.send("SCRIPT:hang Paint the fence");

@@ -163,7 +163,6 @@ fn case_703_a_request_that_was_forged_in_the_log_is_approved_in_no_way() {
 }
 
 #[test]
-#[ignore = "tests/long.sh"]
 fn case_703_a_request_that_the_log_has_under_another_id_or_not_at_all_is_not_approved() {
     let stage = Stage::new(Manner::Waits);
     let (id, folder) = (stage.session.id(), &stage.session.folder);

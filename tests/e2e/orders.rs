@@ -321,7 +321,6 @@ fn late_answers_after_a_new_request() {
 }
 
 #[test]
-#[ignore = "tests/long.sh"]
 fn case_122_a_late_approval_does_not_affect_the_next_request() {
     late_answers_after_a_new_request();
 }
@@ -421,7 +420,6 @@ fn case_201e_an_order_behind_a_stopped_process_says_that_it_is_stopped() {
 
 /// Five requests of one session are approved at the same moment, without a tray: each command waits for its turn.
 #[test]
-#[ignore = "tests/long.sh"]
 fn case_200c_five_approvals_at_once_are_five_done() {
     let stage = Stage::new(Manner::Waits);
     let id = stage.session.id();

@@ -209,7 +209,6 @@ fn resumed_by_hand() {
 }
 
 #[test]
-#[ignore = "tests/long.sh"]
 fn case_118_a_session_resumed_by_hand_is_not_hosted() {
     resumed_by_hand();
 }

@@ -8,7 +8,6 @@ use crate::support::{SOON, wait_until};
 
 /// Case 37: only the user's action or a completed turn resets the count of recoveries.
 #[test]
-#[ignore = "tests/long.sh"]
 fn case_37_a_third_recovery_of_a_turn_is_refused() {
     let stage = Stage::new(Manner::Approves);
     let id = stage.session.id();

@@ -143,7 +143,6 @@ fn two_entries_come_and_go_and_all_else_of_the_settings_stays() {
 
 /// Without a yes, and where Claude Code itself could not read its settings, not a byte changes.
 #[test]
-#[ignore = "tests/long.sh"]
 fn nothing_is_done_without_consent_or_with_settings_that_cannot_be_read() {
     let stage = Stage::new();
     let home = stage.home("one", RICH);
@@ -193,7 +192,6 @@ fn the_default_home_and_settings_from_another_machine_are_covered() {
 
 /// A policy that allows no such marketplace: nothing of ours stays.
 #[test]
-#[ignore = "tests/long.sh"]
 fn what_a_policy_forbids_leaves_nothing() {
     const MOUNT: &str = "mount -t overlay overlay -o \"lowerdir=$0:/etc\" /etc && exec \"$@\"";
     let stage = Stage::new();
