@@ -98,6 +98,16 @@ fn open_requests(session: &Session) -> usize {
     session.observed.facts.requests.iter().filter(|request| !request.is_consent()).count()
 }
 
+/// What the session's agent says that it asks for, where that is no request that can be answered from here: all of it, or why it is
+/// not shown. In at most `max` lines.
+pub(crate) fn told_request(row: &Row, max: usize) -> Option<Vec<String>> {
+    let (kind, text) = row.because.reason.asks_permission()?;
+    let head = format!("Asks for {}", plain(kind, 20));
+    let lines =
+        full_text(&head, text?).and_then(|lines| if lines.len() <= max { Ok(lines) } else { Err(Unfit::TooLong) });
+    Some(lines.unwrap_or_else(|unfit| unfit_lines(&head, unfit).into_iter().take(max).collect()))
+}
+
 fn items_of_request(source: &Source<'_>, request: &Request, can_answer: bool) -> RequestItems {
     let id = |kind| ItemId::of(source.key, kind);
     let act = |operation| {

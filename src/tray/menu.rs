@@ -27,7 +27,7 @@ use super::autostart::State as Login;
 use super::details::{DetailsContext, Source};
 use super::icon::Icon;
 use super::notifications::NotificationState;
-use super::view::{Effect, Item, ItemId, Kind, MenuView, ROWS, Text, fold};
+use super::view::{COLUMNS, Effect, Item, ItemId, Kind, MenuView, ROWS, Text, fold};
 use concerned::{ends_with_us, is_unreached, left_open};
 use flat::Flat;
 use headline::Headline;
@@ -415,7 +415,7 @@ impl Menu {
         }
         if need.len() > shown {
             let rest: Vec<_> = need[shown..].iter().map(row).collect();
-            items.push(submenu_of(folded(need[shown..].iter().map(|source| source.row)), 0, rest));
+            items.push(submenu_of(folded(need[shown..].iter().map(|source| source.row), COLUMNS), 0, rest));
         }
         let left = max.saturating_sub(items.len() + usize::from(*left_out > 0));
         let all_fit = idle.len() <= IDLE_MAX && busy.len() + idle.len() + usize::from(!ended.is_empty()) <= left;
@@ -430,7 +430,7 @@ impl Menu {
             // If all of them are folded, they are counted as in the header.
             let text = match left {
                 1 => Summary::of(rest.iter().map(|source| source.row)).to_string(),
-                _ => folded(rest.iter().map(|source| source.row)),
+                _ => folded(rest.iter().map(|source| source.row), COLUMNS),
             };
             others.push(submenu_of(text, 20, rest.iter().map(row).collect()));
         }

@@ -13,7 +13,7 @@ use super::session::{self, WHY};
 use super::{Sorted, names::Names};
 use crate::tray::actions;
 use crate::tray::details::{self, DetailsContext, Source};
-use crate::tray::view::{Effect, Item, ItemId, Kind, ROWS};
+use crate::tray::view::{COLUMNS, Effect, Item, ItemId, Kind, ROWS};
 use pilotlight_core::fleet::folded;
 
 /// Maximum number of rows, besides separators.
@@ -75,7 +75,7 @@ impl Flat {
         let mut items: Vec<_> = all[..shown].iter().map(row).collect();
         if is_folded {
             let text = match sorted.left_out {
-                0 => folded(all[shown..].iter().map(|source| source.row)),
+                0 => folded(all[shown..].iter().map(|source| source.row), COLUMNS),
                 left_out => format!("{} more", all.len() - shown + left_out),
             };
             items.push(Item::submenu(

@@ -59,12 +59,13 @@ fn submenu(source: &Source<'_>, context: &DetailsContext<'_>) -> Vec<Item> {
     items
 }
 
-/// The full name, if the row may have cut it, and the reason for the status.
+/// The full name, if the row may have cut it, and what is asked for or the reason for the status.
 fn summary(source: &Source<'_>) -> Vec<Text> {
     let name = Some(source.row.label.cut(COLUMNS)).filter(|name| name.width() > NAME_MIN_WIDTH);
     let name = name.map(|name| Text::from(isolated(&name).into_owned()));
     let max = actions::LINES_MAX - usize::from(name.is_some());
-    name.into_iter().chain(details::reason(source.row, false, max)).collect()
+    let told = actions::told_request(source.row, max).map(|lines| lines.into_iter().map(Text::from).collect());
+    name.into_iter().chain(told.unwrap_or_else(|| details::reason(source.row, false, max))).collect()
 }
 
 /// Lines of text. A click on one marks the session as seen.

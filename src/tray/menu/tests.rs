@@ -20,6 +20,7 @@ use pilotlight_core::session::{Allows, Key, NoFileEvents};
 use pilotlight_core::short_reason::ShortReason;
 use pilotlight_core::turn::{Call, Request};
 use pilotlight_core::verdict::Status;
+use pilotlight_core::words::reason::Reason;
 use pilotlight_engine::LastProgress;
 use pilotlight_engine::config::{Problem, parse};
 use std::path::Path;
@@ -356,6 +357,26 @@ fn no_menu_is_built_while_a_change_of_shape_is_pending() {
     let untouched = std::iter::from_fn(|| panic!("a menu is built"));
     assert!(world.menu.update(untouched, world.now).is_none() && world.menu.wake_at() == Some(due));
     assert!(world.after(SHAPE_INTERVAL).is_some());
+}
+
+/// As of Claude Code without its bridge, whose permissions are given in its terminal.
+#[test]
+fn the_submenu_says_all_of_the_command_that_only_the_agent_tells() {
+    let lines = |command: &str| {
+        let mut world = World::all(&["handbook"], Status::NeedsPermission);
+        let reason = Reason::AsksPermission { kind: "Bash".into(), text: Some(command.into()) };
+        world.row("handbook").because = reason.into();
+        world.update().unwrap();
+        let items = world.menu.shown.as_ref().unwrap().items.clone();
+        let row = items.iter().find(|item| item.id().is_some_and(|id| id.kind == Kind::Row)).unwrap();
+        let lines = row.children().iter().take_while(|item| **item != Item::Separator);
+        lines.map(|item| item.words().unwrap().at(world.now)).collect::<Vec<_>>()
+    };
+    let long = "rsync --archive --delete --exclude drafts book/ web:handbook";
+    assert_eq!(lines(long), ["Asks for Bash: rsync --archive --delete", "  --exclude drafts book/ web:handbook"]);
+    let doubtful = lines("make\u{200b}");
+    assert!(doubtful[0].starts_with("Asks for Bash. It may not be what it looks"), "{doubtful:?}");
+    assert_eq!(lines(&"make ".repeat(99)), ["Asks for Bash. Too long to show here"]);
 }
 
 /// How many rows there are at once if the submenus are opened that take the most.

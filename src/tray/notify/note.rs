@@ -138,7 +138,11 @@ pub(super) fn notification(note: &Note, capabilities: server::Capabilities) -> s
     server::Notification {
         replaces: 0,
         title: note.title.clone(),
-        body: if capabilities.body { body(&note.body, capabilities.markup) } else { String::new() },
+        body: if capabilities.body {
+            body(&note.body, capabilities.markup, capabilities.joins_lines)
+        } else {
+            String::new()
+        },
         actions: actions.into_iter().flatten().map(String::from).collect(),
         icon: note.tone,
         low_urgency: false,
@@ -151,7 +155,7 @@ pub(super) fn notification(note: &Note, capabilities: server::Capabilities) -> s
 
 #[cfg(not(target_os = "linux"))]
 pub(super) async fn show(note: Note) -> anyhow::Result<()> {
-    let body = body(&note.body, false);
+    let body = body(&note.body, false, false);
     let shown = move || {
         let mut notification = notify_rust::Notification::new();
         // Without it, Windows attributes them to PowerShell.

@@ -112,6 +112,8 @@ pub(super) struct Capabilities {
     pub(super) focuses_first: bool,
     /// Draws the first three buttons and drops the rest, as GNOME Shell does.
     pub(super) drops_actions: bool,
+    /// Shows a body on one line until the pointer is on it, as GNOME Shell does: its lines are to be told apart there, too.
+    pub(super) joins_lines: bool,
     /// Ignores a default action without a label, as swaync does; others may draw one with a label as a button.
     pub(super) names_default: bool,
     /// Draws the default action as a button, also without a label, as xfce4-notifyd does.
@@ -194,6 +196,7 @@ pub(super) async fn find_server(connection: Connection) -> zbus::Result<Server> 
         few_actions: false,
         focuses_first: true,
         drops_actions: true,
+        joins_lines: false,
         names_default: false,
         draws_default: false,
         button_row: None,
@@ -204,6 +207,7 @@ pub(super) async fn find_server(connection: Connection) -> zbus::Result<Server> 
         server.capabilities.few_actions = name == "lxqt-notificationd";
         server.capabilities.focuses_first = !NEVER_FOCUS.contains(&&*name);
         server.capabilities.drops_actions = name == "gnome-shell";
+        server.capabilities.joins_lines = name == "gnome-shell";
         server.capabilities.names_default = name == "SwayNotificationCenter";
         server.capabilities.draws_default = name == "Xfce Notify Daemon";
         server.capabilities.button_row = ButtonRow::of(&name);

@@ -8,6 +8,7 @@ use crate::time::Time;
 use crate::verdict::status::{Group, Phase, Remedy, Status};
 use std::borrow::Borrow;
 use std::fmt;
+use unicode_width::UnicodeWidthStr;
 
 /// The overall state of all sessions: the icon's shape and colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -161,8 +162,9 @@ impl fmt::Display for Summary {
     }
 }
 
-/// What a fold holds besides the sessions that have a row: `5 more: 2 ask, 1 stuck, 2 crashed`, `3 more working`.
-pub fn folded<'a>(rows: impl Iterator<Item = &'a Row>) -> String {
+/// What a fold holds besides the sessions that have a row: `5 more: 2 ask, 1 stuck, 2 crashed`, `3 more working`. What is longer
+/// than `max` columns ends after a count: a number that lost its word would be read as that of something else.
+pub fn folded<'a>(rows: impl Iterator<Item = &'a Row>, max: usize) -> String {
     let mut counts: Vec<([&'static str; 2], usize)> = Vec::new();
     let mut total = 0;
     for row in rows {
@@ -184,7 +186,12 @@ pub fn folded<'a>(rows: impl Iterator<Item = &'a Row>) -> String {
         [one] => format!("{total} more {}", words(one)),
         all => {
             let all: Vec<_> = all.iter().map(|count| format!("{} {}", count.1, words(count))).collect();
-            format!("{total} more: {}", all.join(", "))
+            let text = |shown: usize| {
+                let rest = if shown < all.len() { ", …" } else { "" };
+                format!("{total} more: {}{rest}", all[..shown].join(", "))
+            };
+            let fits = |shown: &usize| text(*shown).width() <= max;
+            text((1..=all.len()).rev().find(fits).unwrap_or(1))
         }
     }
 }
@@ -288,7 +295,7 @@ mod tests {
         let rows = |all: &[(Status, usize)]| -> Vec<Row> {
             all.iter().flat_map(|&(status, n)| (0..n).map(move |_| row("a", status, 0))).collect()
         };
-        let words = |all: &[(Status, usize)]| folded(rows(all).iter());
+        let words = |all: &[(Status, usize)]| folded(rows(all).iter(), 48);
         assert_eq!(words(&[(Status::Working, 3)]), "3 more working");
         assert_eq!(
             (words(&[(Status::NeedsInput, 1)]), words(&[(Status::NeedsInput, 2)])),
@@ -299,6 +306,11 @@ mod tests {
             "5 more: 2 ask, 1 stuck, 2 crashed"
         );
         let seen: Vec<_> = rows(&[(Status::Failed, 2)]).into_iter().map(|row| Row { is_seen: true, ..row }).collect();
-        assert_eq!(folded(seen.iter()), "2 more set aside");
+        assert_eq!(folded(seen.iter(), 48), "2 more set aside");
+        let all = [Status::NeedsInput, Status::Stuck, Status::Crashed, Status::Failed, Status::Working, Status::Idle];
+        let many = rows(&all.map(|status| (status, 11)));
+        assert_eq!(folded(many.iter(), 48), "66 more: 11 ask, 11 stuck, 11 crashed, …");
+        assert_eq!(folded(many.iter(), 99), "66 more: 11 ask, 11 stuck, 11 crashed, 11 failed, 11 working, 11 idle");
+        assert_eq!(folded(many.iter(), 5), "66 more: 11 ask, …");
     }
 }

@@ -311,7 +311,7 @@ impl Reason {
     }
 
     /// The kind and, if known, the text of the permission that it says is asked for.
-    pub(crate) fn asks_permission(&self) -> Option<(&str, Option<&str>)> {
+    pub fn asks_permission(&self) -> Option<(&str, Option<&str>)> {
         match self {
             Self::AsksPermission { kind, text } => Some((kind, text.as_deref())),
             _ => None,

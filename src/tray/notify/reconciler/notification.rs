@@ -43,7 +43,11 @@ pub(super) fn notification(popup: &Popup, buttons: &[Button], server: &Server, r
     Notification {
         replaces,
         title: plain(&popup.title, TITLE_MAX).into(),
-        body: if server.capabilities.body { body(&popup.body, server.capabilities.markup) } else { String::new() },
+        body: if server.capabilities.body {
+            body(&popup.body, server.capabilities.markup, server.capabilities.joins_lines)
+        } else {
+            String::new()
+        },
         actions: actions.into_iter().flatten().map(String::from).collect(),
         icon: match popup.cause {
             Cause::NeedsPermission | Cause::NeedsInput | Cause::PermissionLost => icon::State::NeedsYou,
