@@ -1,20 +1,25 @@
 #!/usr/bin/env bash
-# Films README's first minute on a real display: XFCE's panel and notification server under Xvfb, the real Copilot CLI with
-# the bridge in a terminal, and a scripted model. A prompt is typed, the session asks, the icon and a popup say so, a click
+# Films README's first minute on a real display: a panel and a notification server under Xvfb, the real Copilot CLI with the
+# bridge in a terminal, and a scripted model. A prompt is typed, the session asks, the icon and a popup say so, a click
 # approves, and the work goes on.
 #
-#   tests/visible/film.sh               into target/visible/film.gif
-#   tests/visible/film.sh --readme      also copies it to assets/screenshots/approve.gif
+#   tests/visible/film.sh [DESKTOP]           on this desktop (xfce or kde-wayland); without a name, XFCE: target/visible/DESKTOP/film.gif
+#   tests/visible/film.sh [DESKTOP] --readme  also copies it to assets/screenshots/approve.gif
 #
 # PILOTLIGHT_TEST_COPILOT and PILOTLIGHT_TEST_CACHE name the CLI and its cache, as for the tests. Linux only; installs what is
 # missing.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=display.sh
 source "$(dirname "${BASH_SOURCE[0]}")/display.sh"
+DESKTOP=${DESKTOP:-xfce}
+if [[ -n ${1:-} && $1 != --* ]]; then DESKTOP=$1 && shift; fi
 # shellcheck source-path=SCRIPTDIR source=desktops/xfce.sh
-source "$(dirname "${BASH_SOURCE[0]}")/desktops/xfce.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/desktops/$DESKTOP.sh"
 
 readonly SIZE=1000x520 PER_SECOND=5
+TERMINAL=xterm
+[[ $DESKTOP != *-wayland ]] || TERMINAL=foot
+readonly FILM_PACKAGES=("$TERMINAL:$TERMINAL" tmux:tmux python3:python3)
 POINTER='polygon 0,0 0,17 4,13 7,20 10,19 7,12 12,12'
 
 status_of() { "$PROGRAM" status --json | grep -o '"status": *"[a-z-]*"' | cut -d'"' -f4; }
@@ -45,8 +50,12 @@ glide() {
 
 in_terminal() {
     # Tmux tells what the terminal shows.
-    begin xterm -fa 'DejaVu Sans Mono' -fs 10 -geometry 100x26+16+52 -title 'billing-api: copilot' -bg '#1e222a' -fg '#e5e9f0' \
-        -e tmux -S "$SCRATCH/tmux" -f /dev/null new-session -c "$HOME/code/billing-api" copilot --no-auto-update \; set status off
+    local inside=(tmux -S "$SCRATCH/tmux" -f /dev/null new-session -c "$HOME/code/billing-api" copilot --no-auto-update \; set status off)
+    if [[ $TERMINAL == foot ]]; then
+        begin foot --config=/dev/null --font='DejaVu Sans Mono:size=10' --window-size-chars=100x24 --title='billing-api: copilot' "${inside[@]}"
+    else
+        begin xterm -fa 'DejaVu Sans Mono' -fs 10 -geometry 100x26+16+52 -title 'billing-api: copilot' -bg '#1e222a' -fg '#e5e9f0' -e "${inside[@]}"
+    fi
 }
 screen() { tmux -S "$SCRATCH/tmux" capture-pane -p; }
 on_screen() { screen | grep -qF -- "$1"; }
@@ -69,6 +78,8 @@ inside() {
         "$(<"$SCRATCH/model")" "$COPILOT_CACHE" "$COPILOT" >"$SCRATCH/bin/copilot"
     chmod +x "$SCRATCH/bin/copilot"
     export PATH=$SCRATCH/bin:$PATH
+    # Windows begin at the upper left, with KWin.
+    printf '[Windows]\nPlacement=ZeroCornered\n' >"$XDG_CONFIG_HOME/kwinrc"
     put_up
     until_true 60 'the panel' has org.kde.StatusNotifierWatcher
     until_true 60 'the notification server' has org.freedesktop.Notifications
@@ -77,7 +88,7 @@ inside() {
     "$PROGRAM" bridge install --yes 2>"$SCRATCH/install" || fail "$(<"$SCRATCH/install")"
     begin "$PROGRAM" tray
     in_terminal
-    until_true 60 'Copilot' on_screen '❯'
+    until_true 60 'Copilot' on_screen '? help'
     until_true 60 'the bridge' bridge_says ': covered'
     id=$("$PROGRAM" status --json | grep -oE '"id": *"[0-9a-f-]{36}"' | head -1 | cut -d'"' -f4)
     # README's third step: this terminal's user lets Pilotlight answer there.
@@ -90,9 +101,10 @@ inside() {
     record & recorder=$!
     sleep 1
     typed 'Roll out the new invoices to staging'
-    until_true 30 'the popup' approve_button
+    until_true 30 'the popup' film_button
     sleep 2.5
-    read -r popup_at_x popup_at_y < <(approve_button)
+    read -r popup_at_x popup_at_y < <(film_button)
+    import -window root "$OUT/film-popup.png" # to be looked at where the click misses
     glide "$popup_at_x" "$popup_at_y"
     sleep 0.7
     xdotool click 1
@@ -103,8 +115,16 @@ inside() {
     touch "$SCRATCH/stop"
     wait "$recorder"
     grep -q '"kind":"approved"' "$HOME"/.copilot/session-state/*/events.jsonl || fail 'nothing was approved'
-    mkdir -p "$OUT"
     assemble
+}
+
+# film_button: where Approve is, once it is there. Where popups are no windows, this is where Plasma 6.7 puts it.
+film_button() {
+    if declare -F approve_button >/dev/null; then
+        approve_button
+    else
+        is needs-permission && sleep 4 && echo '711 182'
+    fi
 }
 
 # Draws the pointer, and joins the pictures, each for as long as nothing changed.
@@ -129,14 +149,15 @@ assemble() {
 
 main() {
     cd "$(dirname "${BASH_SOURCE[0]}")/../.."
-    install_packages "${DISPLAY_PACKAGES[@]}" "${PACKAGES[@]}" xterm:xterm tmux:tmux python3:python3
+    install_packages "${DISPLAY_PACKAGES[@]}" "${PACKAGES[@]}" "${FILM_PACKAGES[@]}"
     [[ -n ${VISIBLE_PROGRAM:-} ]] || cargo build --locked --quiet
     local target=${CARGO_TARGET_DIR:-$PWD/target}
-    export PROGRAM=${VISIBLE_PROGRAM:-$target/debug/pilotlight} OUT=$target/visible
+    export PROGRAM=${VISIBLE_PROGRAM:-$target/debug/pilotlight} OUT=$target/visible/$DESKTOP
     export COPILOT=${PILOTLIGHT_TEST_COPILOT:-$target/copilot-cli/node_modules/@github/copilot-linux-x64/copilot}
     export COPILOT_CACHE=${PILOTLIGHT_TEST_CACHE:-$target/copilot-cache} VARIANT=dark
     [[ -x $COPILOT ]] || fail "there is no Copilot CLI at $COPILOT: tests/all.sh installs it"
-    on_display "$SIZE" "${ENVIRONMENT[@]}" bash "$PWD/tests/visible/film.sh" --inside || fail 'the film could not be made'
+    mkdir -p "$OUT"
+    on_display "$SIZE" "${ENVIRONMENT[@]}" DESKTOP="$DESKTOP" bash "$PWD/tests/visible/film.sh" --inside || fail 'the film could not be made'
     [[ ${1:-} != --readme ]] || cp "$OUT/film.gif" assets/screenshots/approve.gif
 }
 

@@ -14,7 +14,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 source tests/visible/stage.sh
 
 readonly SUITE=${NEWER_SUITE:-trixie} DESKTOPS=(kde-wayland gnome-wayland sway xfce lxqt mako)
-readonly CHECKS=(storm submenus panel starts bodies)
+# `pictures` and `film` (kde-wayland) only where they are named: they are for looking at.
+readonly CHECKS=(storm submenus panel starts rest bodies)
 # Who runs the desktops, and where this repository's tests are, in the new system.
 readonly WHO=tester
 readonly THERE=/home/$WHO/pilotlight
@@ -70,13 +71,15 @@ enter() {
 within() {
     local root=$1 user=$2 variables=()
     shift 2
+    # What is served on this machine is reached, also where there is no other network.
+    ! command -v ip >/dev/null || ip link set lo up
     mount -t proc proc "$root/proc"
     mount -t sysfs -o ro sysfs "$root/sys"
     mount --rbind /dev "$root/dev"
     mount -t tmpfs -o mode=1777 shm "$root/dev/shm"
     mount -t tmpfs -o mode=1777 tmp "$root/tmp"
     # What the scripts here read, and what apt needs.
-    mapfile -t variables < <(env | grep -E '^(STORM_[A-Z]*|VISIBLE_(PROGRAM|VARIANTS)|STARTS|https?_proxy)=' || true)
+    mapfile -t variables < <(env | grep -E '^(STORM_[A-Z]*|VISIBLE_(PROGRAM|VARIANTS)|PILOTLIGHT_TEST_(COPILOT|CACHE)|PICTURES_OF|STARTS|https?_proxy)=' || true)
     # shellcheck disable=SC2016 # for that shell
     exec chroot --userspec="$user:" "$root" env -i "${variables[@]}" HOME="/home/$WHO" USER="$user" LOGNAME="$user" SHELL=/bin/bash LANG=C.UTF-8 \
         PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin TERM=dumb bash -c 'cd "$1"; shift; exec "$@"' - "$THERE" "$@"
@@ -85,7 +88,7 @@ within() {
 # install_inside DESKTOP...: in the system, what these desktops and the scripts need.
 install_inside() {
     local desktop packages
-    packages=("${DISPLAY_PACKAGES[@]}" "${READER_PACKAGES[@]}" "${COMMON_PACKAGES[@]}")
+    packages=("${DISPLAY_PACKAGES[@]}" "${READER_PACKAGES[@]}" "${COMMON_PACKAGES[@]}" foot:foot tmux:tmux)
     for desktop in "$@"; do
         # shellcheck source-path=SCRIPTDIR source=desktops/xfce.sh
         source "tests/visible/desktops/$desktop.sh"
@@ -101,8 +104,13 @@ copy_in() {
     rm -rf "${root:?}$THERE"
     mkdir -p "$root$THERE/tests" "$root$THERE/target"
     cp -r tests/visible tests/visible.sh "$root$THERE/tests/"
-    cp "$program" "$root/usr/local/bin/pilotlight"
+    cp --remove-destination "$program" "$root/usr/local/bin/pilotlight"
     export VISIBLE_PROGRAM=/usr/local/bin/pilotlight
+    if [[ " ${NEWER_CHECKS:-} " == *' film '* ]]; then
+        cp "$PILOTLIGHT_TEST_COPILOT" "$root/usr/local/lib/copilot"
+        cp -r "$PILOTLIGHT_TEST_CACHE" "$root$THERE/cache"
+        export PILOTLIGHT_TEST_COPILOT=/usr/local/lib/copilot PILOTLIGHT_TEST_CACHE=$THERE/cache
+    fi
     chroot "$root" chown -R "$WHO:" "$THERE"
 }
 
@@ -118,6 +126,9 @@ checks() {
     functions=$(bash -c 'source tests/visible/display.sh; source "$1"; compgen -A function; echo "submenus ${SUBMENUS:-beside}, pictured ${PICTURED:-no}"' - "$file")
     if grep -qx put_up <<<"$functions"; then
         echo storm tests/visible/storm.sh
+        echo rest tests/visible/rest.sh
+        echo film tests/visible/film.sh
+        echo pictures tests/visible/pictures.sh
         # They open in the menu itself on GNOME.
         ! grep -q '^submenus beside' <<<"$functions" || echo submenus tests/visible/submenus.sh
         # It finds menus that are below the panel, and submenus beside them.

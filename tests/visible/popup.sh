@@ -4,7 +4,6 @@
 # pop up, which must answer none (case 220). Screenshots go to target/visible/DESKTOP.
 #
 #   tests/visible/popup.sh [DESKTOP]      on this desktop; without a name, XFCE
-#   tests/visible/popup.sh --readme       also copies XFCE's to assets/screenshots
 #
 # The test itself is in Rust, and ignored elsewhere. tests/all.sh says where the CLI is. Linux only; installs what is
 # missing.
@@ -37,13 +36,8 @@ button() {
 }
 
 main() {
-    local out desktop=xfce readme=''
+    local out desktop=${1:-xfce}
     cd "$(dirname "${BASH_SOURCE[0]}")/../.."
-    case ${1:-} in
-    '') ;;
-    --readme) readme=1 ;;
-    *) desktop=$1 ;;
-    esac
     [[ -f tests/visible/desktops/$desktop.sh ]] || fail "Unknown desktop $desktop; known: $(basename -s .sh tests/visible/desktops/*)"
     # shellcheck source=desktops/xfce.sh
     source "tests/visible/desktops/$desktop.sh"
@@ -57,8 +51,6 @@ main() {
         PILOTLIGHT_TEST_DISPLAY_SCRIPT="$PWD/tests/visible/popup.sh" bash "$PWD/tests/visible/popup.sh" --inside ||
         fail "the popups could not be answered with the mouse on $desktop"
     echo "$desktop: screenshots in $out"
-    [[ -n $readme ]] || return 0
-    convert "$out/popup-approve.png" -crop 440x168+560+0 +repage +dither -colors 96 -strip PNG8:assets/screenshots/popup.png
 }
 
 case ${1:-} in

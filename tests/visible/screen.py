@@ -1,6 +1,7 @@
 """Menus on the screen: where they are, where their entries are, and a mouse."""
 
 import os
+import shutil
 import subprocess
 import time
 
@@ -21,6 +22,8 @@ ROW = int(os.environ.get("ROW") or 0) or None
 MENU_CONTRAST, ICON_HALF = "5%", 12
 # How long a popup may stay, in seconds, and by how much an open menu may get wider.
 POPUP_MAX, GROWTH_MAX = 30, 60
+# How much of a submenu that may lie on another menu is looked at, in width, and by how much less of it may differ than its height.
+STRIP, FRAME = 150, 8
 ROW_HEIGHTS = range(18, 41)
 
 
@@ -137,11 +140,14 @@ class Windows:
 
 
 class Pictures(Windows):
-    """Menus that are found by what they change on the display. Submenus open to the left of their menus. The icon, which may
-    change, is at the right of the panel; waybar opens the menu at the pointer, over the panel. Plasma tints its own."""
+    """Menus that are found by what they change on the display. Submenus open to the left of their menus, and those of submenus on
+    either side. The icon, which may change, is at the right of the panel; waybar opens the menu at the pointer, over the panel.
+    Plasma tints its own."""
 
     def __init__(self):
         super().__init__()
+        # Of a submenu, before anything was opened from it.
+        self.alone = f"{os.environ['SCRATCH']}/alone.ppm"
         self.bare, self.empty = (f"{os.environ['SCRATCH']}/{name}.ppm" for name in ("bare", "empty"))
 
     def settle(self):
@@ -166,6 +172,34 @@ class Pictures(Windows):
         found = subprocess.run(words, capture_output=True, text=True, check=False).stdout.replace("+", "").split()
         # Where nothing differs, there is nothing to trim to.
         return [int(word) for word in found] if len(found) == 4 and "-" not in "".join(found) else None
+
+    def find(self, entries, parents):
+        if len(parents) > 1:
+            return self.deeper(entries, parents[-1])
+        found = super().find(entries, parents)
+        if found and parents:
+            shutil.copyfile(self.empty.replace("empty", "now"), self.alone)
+        return found
+
+    def deeper(self, entries, parent):
+        """The menu of a submenu's entry. It may lie on the first menu, which may change meanwhile, so it is looked for where it must
+        be: beside that entry, as high as its entries are together."""
+        if not entries or not self.row:
+            return None
+        box = Box(0, 0, STRIP, 0, entries)
+        box.row = self.row
+        height = int(box.rows * box.row + box.lines * LINE + 2 * EDGE)
+        middle = parent.place([entry for _, entry in parent.entries].index(parent.chosen))[1]
+        shot(now := self.empty.replace("empty", "now"))
+        # Those of Qt begin where the entry does; in those of GTK the first entry is beside it.
+        for top in (middle - int(box.row / 2), middle - int(box.row / 2) - EDGE):
+            top = max(0, min(top, int(os.environ["HEIGHT"]) - height))
+            for left in (parent.x - STRIP, parent.x + parent.width):
+                found = self.changed(self.alone, now, f"{STRIP}x{height}+{left}+{top}") if left >= 0 else None
+                if found and found[0] > STRIP / 2 and found[1] > height - FRAME:
+                    box.x, box.y, box.height = left, top, height
+                    return box
+        return None
 
     def windows(self, parents):
         # A menu whose words get longer grows to the left, beside its submenu.

@@ -57,7 +57,8 @@ owned() {
     echo "$owner" >"$folder/inuse.$owner.lock"
 }
 
-# A fake Copilot for resuming: its process holds the session as the other owners do, and continues its turn.
+# A fake Copilot for resuming: its process holds the session as the other owners do, and continues its turn. No two events have the
+# same id: one that was there before counts as read.
 make_copilot() {
     mkdir -p "$OWNERS" "$SCRATCH/bin"
     cp "$(command -v sleep)" "$OWNERS/copilot"
@@ -66,8 +67,8 @@ make_copilot() {
 [[ $1 == --resume=* ]] || { echo 'GitHub Copilot CLI 1.0.102.'; exit; }
 folder=$HOME_DIR/session-state/${1#--resume=}
 at() { date -u +%FT%T.%3NZ; }
-printf '{"type":"session.resume","data":{},"id":"again-1","timestamp":"%s"}\n' "$(at)" >>"$folder/events.jsonl"
-printf '{"type":"user.message","data":{"content":"go on"},"id":"again-2","timestamp":"%s","parentId":"again-1"}\n' "$(at)" >>"$folder/events.jsonl"
+printf '{"type":"session.resume","data":{},"id":"again-%s-1","timestamp":"%s"}\n' $$ "$(at)" >>"$folder/events.jsonl"
+printf '{"type":"user.message","data":{"content":"go on"},"id":"again-%s-2","timestamp":"%s","parentId":"again-%s-1"}\n' $$ "$(at)" $$ >>"$folder/events.jsonl"
 rm -f "$folder"/inuse.*
 echo $$ >>"$SCRATCH/resumed"
 echo $$ >"$folder/inuse.$$.lock"

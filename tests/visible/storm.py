@@ -96,12 +96,8 @@ def copy(record):
 
 
 KINDS = [(remedy, 8), (headline, 2), (reopen, 2), (leave, 1), (notifications, 3), (session, 2), (more, 2), (copy, 2)]
-# Submenus that open below their entries scroll, or have no room at all: what they show is not known here. In pictures, a menu
-# that lies on another one is not found: GTK opens those of submenus there.
-KINDS_OF = {
-    "below": [(kind, weight) for kind, weight in KINDS if kind in (remedy, headline, reopen, leave)],
-    "pictured": [(kind, weight) for kind, weight in KINDS if kind not in (more, copy)],
-}
+# Submenus that open below their entries may scroll, unless they are short.
+KINDS_BELOW = [(kind, weight) for kind, weight in KINDS if kind in (remedy, headline, reopen, leave, notifications)]
 
 
 def wanted_of(labels):
@@ -129,7 +125,7 @@ class Press:
 
     def choose(self):
         """A path to an entry of a random kind that is in the menu."""
-        kinds = KINDS_OF.get("below" if BELOW else "pictured" if PICTURED else "", KINDS)
+        kinds = KINDS_BELOW if BELOW else KINDS
         if os.environ.get("STORM_KINDS"):
             kinds = [(kind, weight) for kind, weight in kinds if kind.__name__ in os.environ["STORM_KINDS"].split()]
         while kinds:

@@ -6,7 +6,7 @@ import sys
 import time
 
 from bus import ROOT, Record
-from screen import PICTURED, point, shot
+from screen import point, shot
 from tray import OUT, VARIANT, Stage
 
 # What a difference between two pictures is, the least share of a row that is drawn, and how far what changed may be from the
@@ -91,8 +91,8 @@ def main():
             came, box = opening.run()
             bad += came != "on the screen"
             print(f"{came} · {' > '.join(opening.labels)}", file=book)
-            if box and session is None and not PICTURED:
-                # The first one is a session: those in it, too. In pictures, those that lie on another menu are not found.
+            if box and session is None:
+                # The first one is a session: those in it, too.
                 session = path
                 paths += [[*path, index] for index in submenus(box.entries)]
     stage.close_menus()

@@ -9,6 +9,8 @@ ENVIRONMENT=(GSETTINGS_BACKEND=keyfile XDG_CURRENT_DESKTOP=X-Cinnamon XDG_SESSIO
 PANEL_HEIGHT=40 LINE=1 EDGE=4 BUTTON=3
 
 prepare() {
+    # Cinnamon 6.6 does not start without one.
+    begin_system_bus
     gsettings set org.cinnamon panels-enabled "['1:0:top']"
     gsettings set org.cinnamon desktop-effects false
     gsettings set org.cinnamon startup-animation false

@@ -14,16 +14,7 @@ ASKING=1
 
 prepare() {
     local extension=(/usr/share/gnome-shell/extensions/*ppindicator*)
-    # A system bus without services: the shell requires the bus, but not its services.
-    mkdir -p "$SCRATCH/system"
-    cat >"$SCRATCH/system/bus.conf" <<X
-<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN" "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
-<busconfig><type>system</type><listen>unix:path=$SCRATCH/system/bus</listen><auth>EXTERNAL</auth>
-<policy context="default"><allow send_destination="*" eavesdrop="true"/><allow eavesdrop="true"/><allow own="*"/></policy></busconfig>
-X
-    begin dbus-daemon --config-file="$SCRATCH/system/bus.conf" --nofork --nopidfile
-    export DBUS_SYSTEM_BUS_ADDRESS=unix:path=$SCRATCH/system/bus
-    until_true 10 'the system bus' test -S "$SCRATCH/system/bus"
+    begin_system_bus
     gsettings set org.gnome.shell welcome-dialog-last-shown-version 999
     gsettings set org.gnome.shell disable-user-extensions false
     gsettings set org.gnome.shell disable-extension-version-validation true
@@ -32,6 +23,7 @@ X
     gsettings set org.gnome.desktop.session idle-delay 0
     gsettings set org.gnome.desktop.background picture-options none
     gsettings set org.gnome.desktop.background primary-color '#3b4252'
+    [[ $VARIANT != light ]] || gsettings set org.gnome.desktop.interface color-scheme prefer-light
 }
 
 put_up() {

@@ -8,11 +8,15 @@ PACKAGES+=(kwin_wayland:kwin-wayland wl-copy:wl-clipboard)
 if ((PLASMA == 5)); then
     PACKAGES+=('/usr/lib/*/qt5/plugins/platforms/libqwayland-generic.so:qtwayland5')
 else
-    PACKAGES+=('/usr/lib/*/qt6/plugins/platforms/libqwayland-generic.so:qt6-wayland')
+    PACKAGES+=('/usr/lib/*/qt6/plugins/platforms/libqwayland*.so:qt6-wayland')
 fi
 VARIANTS=(light:1280x800)
+# Only where it is named.
+[[ ${VISIBLE_VARIANTS:-} != *dark* ]] || VARIANTS+=(dark:1280x800)
 ENVIRONMENT+=(XDG_SESSION_TYPE=wayland QT_QPA_PLATFORM=wayland KWIN_COMPOSE=Q)
 LINE=7 PICTURED=below ROW=26
+# Plasma 6.7.
+(($(debian_release) < 14)) || LINE=5 EDGE=3 ROW=29
 
 # begin_kwin: starts KWin, as large as the display, and has what is started from now on use it.
 begin_kwin() {

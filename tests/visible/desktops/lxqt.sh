@@ -68,7 +68,7 @@ put_up() {
     write_settings
     begin openbox
     # A panel that is there first may not appear.
-    until_true 20 'the window manager' xdotool get_desktop
+    until_true 60 'the window manager' xdotool get_desktop
     begin_panel
     begin_notifier
 }
