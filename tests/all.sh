@@ -13,8 +13,8 @@ readonly COPILOT=${PILOTLIGHT_TEST_RELEASE:-1.0.102}
 readonly CLAUDE_CODE=${PILOTLIGHT_TEST_CLAUDE_RELEASE:-2.1.332}
 readonly CODEX=${PILOTLIGHT_TEST_CODEX_RELEASE:-0.171.0}
 # Most tests spend their time waiting for a program, a limit or a server, so more of them run at once than there are
-# cores.
-readonly THREADS=6
+# cores. An agent needs seconds of CPU time to start.
+readonly THREADS=8 AGENT_THREADS=6
 
 started_in=$PWD
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -149,14 +149,15 @@ prepare() {
     install_agents
 }
 
-# tests TARGET... [-- ARGUMENT...]: runs tests, as many at once as THREADS says.
+# tests THREADS TARGET... [-- ARGUMENT...]: runs tests, so many at once.
 tests() {
-    local targets=()
+    local threads=$1 targets=()
+    shift
     while (($# > 0)) && [[ $1 != -- ]]; do
         targets+=("$1")
         shift
     done
-    run cargo test --locked --quiet --workspace "${targets[@]}" -- --test-threads="$THREADS" "${@:2}"
+    run cargo test --locked --quiet --workspace "${targets[@]}" -- --test-threads="$threads" "${@:2}"
 }
 
 main() {
@@ -169,15 +170,15 @@ main() {
     run cargo test --locked --quiet --workspace --no-run
     run cargo test --locked --quiet --workspace --test e2e --no-run
     # The soak takes two minutes on any machine, and little CPU: it runs alongside the others.
-    tests --test e2e -- soak:: >"$scratch/soak" 2>&1 &
+    tests "$AGENT_THREADS" --test e2e -- soak:: >"$scratch/soak" 2>&1 &
     soak=$!
     run cargo test --locked --quiet --workspace --doc
-    tests --lib --bins --tests
+    tests "$THREADS" --lib --bins --tests
     wait "$soak" || code=$?
     cat "$scratch/soak"
     ((code == 0)) || exit "$code"
     # Last and alone: its tests use the whole machine.
-    tests --test e2e -- --skip soak::
+    tests "$AGENT_THREADS" --test e2e -- --skip soak::
 }
 
 [[ ${BASH_SOURCE[0]} != "$0" ]] || main "$@"

@@ -26,7 +26,7 @@ pub(super) struct Agents {
     #[arg(long = "agent", value_name = "NAME", add = ArgValueCompleter::new(complete))]
     names: Vec<String>,
     /// Only the sessions on this machine of the settings; repeat it for several
-    #[arg(long = "host", value_name = "NAME")]
+    #[arg(long = "host", value_name = "HOST")]
     hosts: Vec<String>,
 }
 

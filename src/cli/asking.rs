@@ -18,10 +18,10 @@ use std::process::ExitCode;
 pub(super) struct MaybeNamed {
     /// The session: its id (or a unique prefix of it), its folder or its title. Without it, the one that asks, if
     /// exactly one does
-    #[arg(value_name = "ID", add = ArgValueCompleter::new(complete))]
+    #[arg(value_name = "NAME", add = ArgValueCompleter::new(complete))]
     pub(super) id: Option<String>,
     /// The machine that it is on, by its name in the settings; without it, a session of this machine comes first
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "HOST")]
     pub(super) host: Option<String>,
 }
 

@@ -140,9 +140,8 @@ pub(super) fn run(user: Context, arguments: &Arguments) -> anyhow::Result<ExitCo
     ));
     let bridges = bridge::connect(told, stage.child.id(), stage.input.clone());
     let bridges = bridges.context("the demo cannot listen to its sessions")?;
-    let shown = tray::run_with(context, Some(bridges));
-    let stopped = stage.stop();
-    shown.and_then(|code| stopped.map(|()| code))
+    let at_end = move || stage.stop().inspect_err(|error| say(&format!("{error:#}"))).is_ok();
+    tray::run_with(context, Some(bridges), Box::new(at_end))
 }
 
 /// The child process that plays the sessions.
@@ -185,10 +184,7 @@ impl StageProcess {
 
     /// Ends the child, and removes whatever is left of its folder.
     fn stop(mut self) -> anyhow::Result<()> {
-        let closed = self.close();
-        // Files that we wrote after the child cleaned up, or the whole folder if the child was killed.
-        stage::remove(&self.folder);
-        closed
+        self.close()
     }
 
     fn close(&mut self) -> anyhow::Result<()> {
@@ -202,6 +198,16 @@ impl StageProcess {
         let why = if errors.is_empty() { String::new() } else { format!(": {errors}") };
         anyhow::ensure!(status.success(), "the demo's sessions were not played to the end ({status}){why}");
         Ok(())
+    }
+}
+
+impl Drop for StageProcess {
+    fn drop(&mut self) {
+        let _ = self.close(); // has told why, if anyone asked
+        // Files that we wrote after the child cleaned up, or the whole folder if the child was killed.
+        if self.folder.is_absolute() {
+            stage::remove(&self.folder);
+        }
     }
 }
 

@@ -31,7 +31,7 @@ pub(super) const EXAMPLES: [(&str, &str); 9] = [
 pub(super) const EXIT_CODES: [(&str, &str); 7] = [
     ("0", "Done."),
     ("1", "Failed."),
-    ("2", "Bad usage: an id that is unknown or ambiguous, an unknown agent, or a wrong setting."),
+    ("2", "Bad usage: a name that is unknown or ambiguous, an unknown agent, or a wrong setting."),
     ("3", "No home of an agent could be read, and no hook reports a session; 'wait': no such session."),
     ("4", "Refused, with the reason; or there is a question, and no terminal to ask it on."),
     ("5", "Sent, but not confirmed: it may have happened."),

@@ -98,7 +98,7 @@ enum Command {
     Stop(act::Stop),
     /// Reconnect to a session that lost its client or its process
     Reconnect(act::Reconnect),
-    /// Resume a session in a terminal; without an ID, choose one and resume it here
+    /// Resume a session in a terminal; without a name, choose one and resume it here
     Resume(resume::Arguments),
     /// Bring the terminal of a session to the front
     Show(asking::MaybeNamed),

@@ -27,10 +27,10 @@ const SIMILARITY_MIN: f64 = 0.6;
 #[derive(Debug, clap::Args)]
 pub(super) struct Named {
     /// The session: its id (or a unique prefix of it), its folder or its title
-    #[arg(value_name = "ID", add = ArgValueCompleter::new(complete))]
+    #[arg(value_name = "NAME", add = ArgValueCompleter::new(complete))]
     pub(super) id: String,
     /// The machine that it is on, by its name in the settings; without it, a session of this machine comes first
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "HOST")]
     pub(super) host: Option<String>,
 }
 

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 pub(super) const LINE_MAX: usize = 2000;
 /// Exit code: tried, and failed.
 pub(super) const FAILED: u8 = 1;
-/// Exit code: bad usage, an id that is unknown or ambiguous.
+/// Exit code: bad usage, a name that is unknown or ambiguous.
 pub(super) const USAGE: u8 = 2;
 /// Exit code: no home could be read.
 pub(super) const NO_HOME: u8 = 3;

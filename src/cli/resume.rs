@@ -41,10 +41,10 @@ use unicode_width::UnicodeWidthStr;
 pub(super) struct Arguments {
     /// The session: its id (or a unique prefix of it), its folder or its title. Without one you choose it among all, those
     /// of other machines, too, and it is resumed in this terminal
-    #[arg(value_name = "ID", add = ArgValueCompleter::new(pick::complete))]
+    #[arg(value_name = "NAME", add = ArgValueCompleter::new(pick::complete))]
     id: Option<String>,
     /// The machine that it is on, by its name in the settings
-    #[arg(long, value_name = "NAME", requires = "id")]
+    #[arg(long, value_name = "HOST", requires = "id")]
     host: Option<String>,
     /// Resume it in this terminal
     #[arg(long, requires = "id")]
@@ -83,7 +83,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
             writeln!(out, "{line}")?;
         }
         out.flush()?;
-        say("there is no terminal here to choose one on: `pilotlight resume ID` resumes the session of that ID");
+        say("there is no terminal here to choose one on: name the session, as in `pilotlight resume NAME`");
         return Ok(ExitCode::from(REFUSED));
     }
     match choose(context, rows, now)? {

@@ -11,7 +11,7 @@ use crate::tray::autostart::Login;
 use crate::tray::feed::Console;
 use crate::tray::instance::{Claim, Instance};
 use crate::tray::open_files::OpenFiles;
-use crate::tray::{self, Start, menu::Menu};
+use crate::tray::{self, AtEnd, Start, menu::Menu};
 use pilotlight_agents::adapter::FIRST;
 use pilotlight_agents::bridge::{Installer, installers};
 #[cfg(unix)]
@@ -31,11 +31,15 @@ use std::sync::Arc;
 use tokio::sync::mpsc::{Receiver, UnboundedSender};
 
 pub(super) fn run(context: Context) -> anyhow::Result<ExitCode> {
-    run_with(context, None)
+    run_with(context, None, Box::new(|| true))
 }
 
-/// `bridges`: the events of scripted sessions' bridges, in a demo.
-pub(super) fn run_with(context: Context, bridges: Option<Receiver<BridgeEvent>>) -> anyhow::Result<ExitCode> {
+/// `bridges`: the events of scripted sessions' bridges, in a demo. `at_end` is called when all has ended, however.
+pub(super) fn run_with(
+    context: Context,
+    bridges: Option<Receiver<BridgeEvent>>,
+    at_end: AtEnd,
+) -> anyhow::Result<ExitCode> {
     let project = paths::project();
     let is_demo = context.demo.is_some();
     let (claim, refused) = claim(&project.iter().flat_map(paths::runtime_folders).collect::<Vec<_>>());
@@ -104,8 +108,8 @@ pub(super) fn run_with(context: Context, bridges: Option<Receiver<BridgeEvent>>)
         open_files,
         login,
         bridges: offered,
-    })?;
-    Ok(ExitCode::SUCCESS)
+        at_end,
+    })
 }
 
 /// The bridges that can be installed or removed from the menu: those of agents that are used here, and the first agent's.

@@ -38,7 +38,7 @@ const WORD_MAX: usize = 40;
 pub(super) struct Arguments {
     /// The sessions: each by its id (or a unique prefix of it), its folder or its title. Without one: any session,
     /// also one that is started meanwhile, but for those that have ended before
-    #[arg(value_name = "ID", add = ArgValueCompleter::new(complete))]
+    #[arg(value_name = "NAME", add = ArgValueCompleter::new(complete))]
     sessions: Vec<String>,
     /// What to wait for: `needs-you`, or a status such as `idle`, `ended` or `needs-permission`; several with commas. Default: for sessions
     /// that are named `needs-you,idle,ended`, else `needs-you`

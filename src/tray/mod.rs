@@ -76,6 +76,7 @@ use pilotlight_system::log::{self, cause};
 use pilotlight_system::signals::Signals;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
@@ -125,13 +126,18 @@ pub(crate) struct Start {
     pub login: Login,
     /// The bridges to terminals, where they can be switched on.
     pub bridges: Vec<Box<dyn Installer>>,
+    /// What is done once the engine has ended, even if the panel keeps the main thread from returning.
+    pub at_end: AtEnd,
 }
+
+/// Cleans up behind the engine, and says what fails. Returns whether nothing did.
+pub(crate) type AtEnd = Box<dyn FnOnce() -> bool + Send>;
 
 /// Runs until Quit, a signal, or the end of the desktop session. Must be called on the main thread.
 ///
 /// # Errors
 /// Where the system refuses a thread, a signal handler or, on macOS and Windows, an event loop.
-pub(crate) fn run(start: Start) -> anyhow::Result<()> {
+pub(crate) fn run(start: Start) -> anyhow::Result<ExitCode> {
     #[cfg(windows)]
     start_menu::integrate();
     let (engine, login, state_folder) = (start.engine, start.login, start.state_folder);
@@ -203,12 +209,14 @@ pub(crate) fn run(start: Start) -> anyhow::Result<()> {
         .with_bridges(bridges);
     let (main_returned, main_done) = mpsc::channel::<()>();
     let (control_folder, judge) = (start.control_folder, start.judge);
-    let thread = EngineThread { runtime, signals, engine, feed, followers, control_folder, judge, to_main, main_done };
+    let at_end = start.at_end;
+    let thread =
+        EngineThread { runtime, signals, engine, feed, followers, control_folder, judge, to_main, main_done, at_end };
     let thread = std::thread::Builder::new().name("engine".into()).spawn(move || thread.run())?;
     let ran = main_loop.run(controller);
     drop(main_returned);
-    thread.join().map_err(|_| anyhow::anyhow!("the engine broke down"))?;
-    ran
+    let is_clean = thread.join().map_err(|_| anyhow::anyhow!("the engine broke down"))?;
+    ran.map(|()| if is_clean { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// Catches signals from before the icon is shown: whoever sees it may signal us, and a signal that our parent had set to
@@ -267,12 +275,14 @@ struct EngineThread<S> {
     to_main: S,
     /// Closed once the main thread has returned from its loop.
     main_done: Receiver<()>,
+    at_end: AtEnd,
 }
 
 impl<S: Fn(MainEvent)> EngineThread<S> {
-    /// Runs the engine to its end, and then ends the main thread's loop.
-    fn run(self) {
-        let Self { runtime, signals, engine, mut feed, followers, control_folder, judge, to_main, main_done } = self;
+    /// Runs the engine to its end, then ends the main thread's loop and cleans up. Returns whether nothing failed there.
+    fn run(self) -> bool {
+        let Self { runtime, signals, engine, mut feed, followers, control_folder, judge, to_main, main_done, at_end } =
+            self;
         let orders = engine.command_sender();
         runtime.block_on(async {
             for follower in followers {
@@ -283,11 +293,18 @@ impl<S: Fn(MainEvent)> EngineThread<S> {
             feed.close().await;
         });
         to_main(MainEvent::End);
-        if main_done.recv_timeout(MAIN_THREAD_TIMEOUT) == Err(RecvTimeoutError::Timeout) {
-            exit_now();
+        let is_blocked = main_done.recv_timeout(MAIN_THREAD_TIMEOUT) == Err(RecvTimeoutError::Timeout);
+        if is_blocked {
+            log::debug!("the panel does not answer; quitting without waiting for it");
+        }
+        // From here on nothing is logged: the log may be in a folder that this removes.
+        let is_clean = at_end();
+        if is_blocked {
+            exit_now(is_clean);
         }
         // Does not wait for blocking tasks that still run, such as host name lookups.
         runtime.shutdown_background();
+        is_clean
     }
 }
 
@@ -302,13 +319,12 @@ fn serve(folder: &Path, judge: CallerPolicy, commander: UnboundedSender<Command>
         .ok()
 }
 
-/// Exits although the main thread does not return. Nothing is left to clean up: the engine has ended, the terminal is
-/// restored, and the system releases the lock.
+/// Exits although the main thread does not return. Nothing is left to clean up: the engine has ended, and what had to
+/// be done at its end; the terminal is restored, and the system releases the lock.
 #[expect(
     clippy::disallowed_methods,
     reason = "the panel may block the main thread for ever, and Quit must not wait for it"
 )]
-fn exit_now() -> ! {
-    log::debug!("the panel does not answer; quitting without waiting for it");
-    std::process::exit(0)
+fn exit_now(is_clean: bool) -> ! {
+    std::process::exit(if is_clean { 0 } else { 1 })
 }

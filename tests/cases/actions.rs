@@ -127,7 +127,7 @@ fn case_116_a_session_open_in_a_process_is_not_opened_again() {
         for kind in [Kind::Terminal, Kind::Sdk, Kind::Unknown] {
             let case = Case::of(story.clone().owned(opened.clone()), 3, kind).server(ServerState::NotListening);
             for action in [Action::Resume, Action::Reconnect, Action::Resend] {
-                case.refuses(action, "has it open, not prompted yet");
+                case.refuses(action, "has it open, and a second process would corrupt its history");
             }
             case.refuses(Action::End, "close it in its terminal").refuses(Action::Stop, "has it open");
             let terminal = if kind == Kind::Sdk { vec![] } else { vec!["show-terminal"] };
@@ -377,7 +377,7 @@ fn a_question_is_answered_only_where_pilotlight_is_attached() {
     let form = || Ok(Form::read("user_input.requested", &json!({"requestId": "r", "question": "Why?"})).unwrap());
     for server in [ServerState::Attached, ServerState::Hosted(PID)] {
         let case = Case::of(reported(form()), 3, Kind::Sdk).server(server.clone());
-        case.says(Action::Answer, "answers what it asks you (1 question open)");
+        case.says(Action::Answer, "answers what it asks you: 1 question open");
         assert!(case.actions().contains(&"answer"));
         let unknown = Case::of(reported(Err("its form has more than one field".into())), 3, Kind::Sdk).server(server);
         unknown.refuses(Action::Answer, "answer it where it asks: its form has more than one field");

@@ -244,10 +244,13 @@ fn ages_are_updated_when_the_menu_is_about_to_be_shown() {
     panel.wait_idle();
     assert_eq!(panel.all_signals(), before, "the menu is closed");
     assert!(!panel.about_to_show(), "the layout does not change");
+    let told = || (panel.all_signals() > before + 1).then_some(());
+    wait_until(SOON, "its age is told", || format!("{:#?}", panel.menu()), told);
     panel.wait_idle();
     assert_eq!(panel.all_signals(), before + 2, "its age, in one signal, and that the tooltip is blank");
+    // From a number of seconds on, which a busy machine reaches here, it says "last seen 12 s ago".
     let row = user.wait_status(&panel, &session, "working").shown();
-    assert!(row.ends_with(" s") && !row.ends_with("just begun"), "{row}");
+    assert!(row.split(' ').any(|word| word.parse().is_ok_and(|seconds: u64| seconds >= 6)), "{row}");
 }
 
 /// Plasma opens a submenu that it has not read off the screen.

@@ -56,9 +56,9 @@ fn completions_and_the_manual_cover_the_help() {
         ("pilotlight", "pilotlight [\\-\\-home <DIR>]... [\\-\\-color <WHEN>] [COMMAND]"),
         (
             "pilotlight-approve",
-            "approve [ID] [\\-\\-host <NAME>] [\\-\\-request <RID>] [\\-\\-all] [\\-\\-yes] [\\-\\-ask] [\\-\\-sha256 <HASH>]",
+            "approve [NAME] [\\-\\-host <HOST>] [\\-\\-request <RID>] [\\-\\-all] [\\-\\-yes] [\\-\\-ask] [\\-\\-sha256 <HASH>]",
         ),
-        ("pilotlight-answer", "answer [ID] [\\-\\-host <NAME>] [ANSWER] "),
+        ("pilotlight-answer", "answer [NAME] [\\-\\-host <HOST>] [ANSWER] "),
         ("pilotlight-bridge", " <COMMAND>"),
         ("pilotlight-replay", "<FILE> [\\-\\-owner <OWNER>] [\\-\\-until <+DURATION>]"),
     ] {

@@ -180,6 +180,7 @@ fn a_question_is_shown_and_answered_on_a_terminal() {
 }
 
 #[test]
+#[ignore = "tests/long.sh"]
 fn a_choice_can_be_clicked_in_the_menu() {
     let stage = attached();
     let id = stage.session.id();

@@ -161,7 +161,7 @@ fn case_554_two_crashes_beside_a_bridge_stay_told_for_a_minute_and_a_half() {
 }
 
 /// Case 555: a server that logs nothing has recorded nothing either, and says itself that it has not loaded the session.
-fn beside_a_server(is_older: bool, time: Duration) {
+fn beside_a_server(is_older: bool) {
     let stage = Stage::new(false);
     let server = || Server::with_arguments(&stage.home, &stage.model, &["--log-level", "error"]);
     let older = is_older.then(server);
@@ -169,49 +169,35 @@ fn beside_a_server(is_older: bool, time: Duration) {
     stage.crash(&one, 1);
     let younger = (!is_older).then(server);
     let other = Terminal::start(&stage.home, &stage.model, &[]);
-    stage.assert_told(&[&one.folder], time);
+    stage.assert_told(&[&one.folder], WATCHED);
     stage.resume(&one.folder, is_older);
     drop((older, younger, other));
 }
 
 #[test]
-fn case_555_a_crash_beside_a_server_that_logs_nothing_stays_told() {
-    beside_a_server(true, Duration::from_secs(3));
+#[ignore = "tests/long.sh"]
+fn case_555_a_crash_beside_a_server_that_logs_nothing_stays_told_for_a_minute_and_a_half() {
+    beside_a_server(true);
+    beside_a_server(false);
 }
 
+/// What Copilot is run for besides sessions.
 #[test]
 #[ignore = "tests/long.sh"]
-fn case_555_a_crash_beside_such_a_server_stays_told_for_a_minute_and_a_half() {
-    beside_a_server(true, WATCHED);
-    beside_a_server(false, WATCHED);
-}
-
-/// Case 556: what Copilot is run for besides sessions.
-fn beside_commands(time: Duration) {
+fn case_556_a_crash_beside_copilots_commands_stays_told_for_a_minute_and_a_half() {
     let stage = Stage::new(false);
     let one = stage.working();
     let before = [&["update"][..], &["mcp", "list"]].map(|arguments| stage.command(arguments));
     stage.crash(&one, 1);
     let commands = [&["update"][..], &["plugin", "list"], &["--version"], &["-p", "SCRIPT:sleep20 Paint the gate"]];
     let during = commands.map(|arguments| stage.command(arguments));
-    stage.assert_told(&[&one.folder], time);
+    stage.assert_told(&[&one.folder], WATCHED);
     for mut child in before.into_iter().chain(during) {
         let _ = child.kill();
         let _ = child.wait();
     }
     stage.assert_told(&[&one.folder], Duration::from_secs(3));
     stage.resume(&one.folder, true);
-}
-
-#[test]
-fn case_556_a_crash_beside_copilots_commands_stays_told() {
-    beside_commands(Duration::from_secs(10));
-}
-
-#[test]
-#[ignore = "tests/long.sh"]
-fn case_556_a_crash_beside_copilots_commands_stays_told_for_a_minute_and_a_half() {
-    beside_commands(WATCHED);
 }
 
 /// Case 557: a terminal that logs nothing may have opened a session that has ended, and says nothing about one that crashed.

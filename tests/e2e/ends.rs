@@ -16,6 +16,7 @@ fn in_the_middle() -> Stage {
 }
 
 #[test]
+#[ignore = "tests/long.sh"]
 fn aborted() {
     let stage = in_the_middle();
     stage.session.abort();
@@ -24,6 +25,7 @@ fn aborted() {
 }
 
 #[test]
+#[ignore = "tests/long.sh"]
 fn killed_mid_turn_is_crashed_at_once() {
     let mut stage = in_the_middle();
     stage.server.kill();

@@ -137,6 +137,12 @@ fn case_120_two_simultaneous_resends_send_one_prompt_often() {
     resend_at_once(30);
 }
 
+#[test]
+#[ignore = "ten rounds: tests/long.sh"]
+fn case_121_of_four_reconnects_without_a_tray_two_are_refused_often() {
+    (0..10).for_each(|_| four_reconnects());
+}
+
 fn four_reconnects() {
     let stage = Stage::new(Manner::Approves);
     let id = stage.session.id();
@@ -161,17 +167,6 @@ fn four_reconnects() {
     stage.session.folder.wait("abort");
     stage.wait_status("idle", "stopped");
     Staying::start(stage.pilot.command(&["reconnect", &id])).wait_output("stays connected");
-}
-
-#[test]
-fn case_121_of_four_reconnects_without_a_tray_two_are_refused() {
-    four_reconnects();
-}
-
-#[test]
-#[ignore = "ten times as often: tests/long.sh"]
-fn case_121_of_four_reconnects_without_a_tray_two_are_refused_often() {
-    (0..10).for_each(|_| four_reconnects());
 }
 
 /// Our own stop does not reset the count, with or without a tray.

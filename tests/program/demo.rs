@@ -84,6 +84,13 @@ impl Demo {
         names.filter_map(|name| name.strip_prefix("inuse.")?.strip_suffix(".lock")?.parse().ok()).collect()
     }
 
+    /// Kills the process that plays the sessions of these.
+    fn kill_stage(&self, players: &[u32]) {
+        // A player that has died has none, or another process has its id by now.
+        let stage = players.iter().filter_map(|pid| parent(*pid)).find(|pid| parent(*pid) == Some(self.tray.pid()));
+        signal(stage.unwrap(), Signal::KILL);
+    }
+
     /// Waits until no folder is left, and none of these processes.
     fn leaves_nothing(&self, processes: &[u32]) {
         let left = || format!("{:?} {:?}\n{}", self.left(), processes, self.tray.output());
@@ -159,13 +166,30 @@ fn quit_ends_it_as_well() {
 fn a_demo_whose_stage_dies_says_so_at_its_end() {
     let mut demo = Demo::start();
     let players = demo.players();
-    // A player that has died has none, or another process has its id by now.
-    let stage = players.iter().filter_map(|pid| parent(*pid)).find(|pid| parent(*pid) == Some(demo.tray.pid()));
-    signal(stage.unwrap(), Signal::KILL);
+    demo.kill_stage(&players);
     wait_until(SOON, "the players follow", String::new, || (!players.iter().any(|pid| is_live(*pid))).then_some(()));
     demo.tray.signal(Signal::INT);
     let (status, _) = demo.tray.wait_exit();
-    assert_eq!(status.code(), Some(1));
+    assert_eq!(status.code(), Some(1), "{}", demo.tray.output());
+    demo.tray.wait_output("not played to the end");
+    demo.leaves_nothing(&players);
+}
+
+/// The program then exits without its main thread, which waits for the panel.
+#[test]
+fn a_panel_that_never_answers_does_not_keep_a_demo_from_cleaning_up() {
+    let (bus, user) = (Bus::start(), user());
+    let panel = Panel::deaf(&bus);
+    let mut command = user.command_without_home(Some(&bus), &["demo", "--speed", "8"]);
+    command.env("TMPDIR", tmp(&user));
+    let tray = user.start_tray_as(command);
+    let mut demo = Demo { tray, panel, user, bus };
+    demo.tray.wait_output("the panel does not answer");
+    let players = demo.players();
+    demo.kill_stage(&players);
+    demo.tray.signal(Signal::INT);
+    let (status, _) = demo.tray.wait_exit();
+    assert_eq!(status.code(), Some(1), "{}", demo.tray.output());
     demo.tray.wait_output("not played to the end");
     demo.leaves_nothing(&players);
 }

@@ -90,7 +90,7 @@ fn case_309_without_a_terminal_the_sessions_are_listed() {
     let output = user.run(&["resume"]);
     let (text, said) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
     assert_eq!(output.status.code(), Some(4), "{said}");
-    assert!(said.contains("`pilotlight resume ID` resumes the session of that ID"), "{said}");
+    assert!(said.contains("name the session, as in `pilotlight resume NAME`"), "{said}");
     let at = |session: &Folder| text.find(&session.id[..8]).unwrap_or_else(|| panic!("{}: {text}", session.id));
     assert!(at(&sessions[0]) < at(&sessions[1]) && text.contains("Rotate TLS"), "{text}");
 }

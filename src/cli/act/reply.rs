@@ -156,7 +156,7 @@ fn from_arguments(arguments: &Arguments, form: &Form) -> Result<Option<FormAnswe
     if let Some(doubt) = form.texts().find_map(find_confusable) {
         let why = "the question may not be what it looks like";
         return Err(format!(
-            "{why}: {}. It was left open. Read it, and answer on a terminal, with `pilotlight answer ID` alone",
+            "{why}: {}. It was left open. Read it, and answer on a terminal, with `pilotlight answer NAME` alone",
             doubt.words()
         ));
     }

@@ -25,7 +25,7 @@ use tokio::time::Instant;
 pub(in crate::cli) struct Arguments {
     #[command(flatten)]
     session: MaybeNamed,
-    /// Answer the request with this id instead of the oldest, without asking; `pilotlight explain ID` lists them
+    /// Answer the request with this id instead of the oldest, without asking; `pilotlight explain NAME` lists them
     #[arg(long, value_name = "RID", conflicts_with = "all")]
     request: Option<String>,
     /// Answer every open request, one after another

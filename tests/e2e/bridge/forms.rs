@@ -196,6 +196,7 @@ fn case_201g_a_command_that_waits_for_another_says_so_and_is_interrupted_at_once
 
 /// Without a tray nothing has shown the request before, so whoever runs `approve` on a terminal is asked once more.
 #[test]
+#[ignore = "tests/long.sh"]
 fn case_201a_approve_without_a_tray_shows_the_request_and_asks() {
     let mut shell = Command::new("bash");
     shell.args(["--norc", "-i"]).env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin").env("TERM", "xterm-256color");

@@ -58,6 +58,7 @@ impl Bridged {
 
 /// A tool chooses the settings of what it leaves behind, so these settle nothing.
 #[test]
+#[ignore = "tests/long.sh"]
 fn case_197a_no_setting_lets_what_a_tool_left_behind_approve() {
     let mut bridged = Bridged::consented();
     let settings: PathBuf = bridged.home.project().join("settings.toml");

@@ -195,9 +195,7 @@ mod tests {
                 [(Instead::AnswerThere, "answer it where it asks"), (Instead::PressEsc, "press Esc in its terminal")]
             {
                 let why = reachable(&session, instead).err().map(|why| why.to_string());
-                let told = format!(
-                    "{words}: Codex's daemon is not asked (`daemon = \"off\"` in the settings, or it has no socket of yours)"
-                );
+                let told = format!("{words}: Codex's daemon is off in the settings, or has no socket of yours");
                 assert_eq!(why, refused.then_some(told));
             }
         }

@@ -1,6 +1,7 @@
 //! The words for what is known of a session besides its status.
 
 use super::reason::{Background, Reason};
+use super::refusal::UNSEEN;
 use crate::facts::Facts;
 use crate::fleet::SubAgentView;
 use crate::owner::{Owner, doubtful, process};
@@ -26,7 +27,7 @@ pub fn owner(session: &Session, clock: impl Fn(Time) -> String) -> String {
         Owner::Gone { pid, .. } => format!("{}, gone ({})", process(*pid), observed.agent.left_behind()),
         Owner::Doubtful { pid, why } => format!("not known ({})", doubtful(*pid, *why)),
         Owner::Unknown { pid } => {
-            format!("{}, which cannot be inspected (another user's, a container's, or just ending)", process(*pid))
+            format!("{}, which cannot be inspected: {UNSEEN}", process(*pid))
         }
     }
 }

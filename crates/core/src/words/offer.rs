@@ -6,8 +6,8 @@ said! {
     /// What an action would do.
     Does {
         Answers { verb: &'static str, open: usize } =>
-            "{verb} what it asks for, once ({} open)", counted(*open, "request");
-        Replies { open: usize } => "answers what it asks you ({} open)", counted(*open, "question");
+            "{verb} what it asks for, once: {} open", counted(*open, "request");
+        Replies { open: usize } => "answers what it asks you: {} open", counted(*open, "question");
         Recovers { by: Way } => "{by}";
         Continues { by: Option<Way>, after_turn: bool, sends: Sends } =>
             "{}{}{sends}", first(*by), if *after_turn { "when its turn is over, " } else { "" };
@@ -48,8 +48,8 @@ said! {
     Sends {
         Prompt => "sends your last prompt again";
         PromptThere => "sends your last prompt again, in its terminal";
-        GoOn => "tells it to go on (your last prompt is not sent again: a tool ran since, or may have)";
-        GoOnThere => "tells it in its terminal to go on (your last prompt is not sent again: a tool ran since, or may have)";
+        GoOn => "tells it to go on; your last prompt is not sent again, since a tool may have run";
+        GoOnThere => "tells it in its terminal to go on; your last prompt is not sent again, since a tool may have run";
         Nothing => "sends nothing before you tell it to go on once more";
     }
 }

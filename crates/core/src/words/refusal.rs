@@ -23,11 +23,11 @@ said! {
         AnswerOnlyThere { agent: Agent, remedy: Remedy } => "answer it in its terminal{}", only_there(agent, remedy);
         AnsweredThere => "it was answered in the terminal first";
         SubAgentAsks =>
-            "it asks in its terminal: a sub-agent, which shows no dialog while we could answer (`hold-sub-agents` in the settings holds it for a moment)";
+            "a sub-agent asks in its terminal: set `hold-sub-agents` to answer it from here";
         NoHook =>
-            "answer it in its terminal: no hook is called for what it asks (a form of an MCP server, auto mode's own check), or it was started before the bridge was installed (type `/reload-plugins` there, or start it anew)";
+            "answer it in its terminal: Claude Code calls no hook for this, or the session is older than the bridge and needs `/reload-plugins`";
         UntriedHook { agent: Agent, release: Box<str> } =>
-            "answer it in its terminal: the bridge was not tried with {agent} {release}, unless `bridge-untried` is set";
+            "answer it in its terminal: the bridge was not tried with {agent} {release}; `bridge-untried` in the settings allows it";
         StopOnlyThere { agent: Agent } =>
             "press Esc in its terminal, or end the session: {agent} can be stopped from nowhere else";
         NoOrders { agent: Agent, resumable: bool } => "{agent} takes no orders from other programs: {}",
@@ -42,21 +42,21 @@ said! {
         NoProcess => "no process runs it";
         NothingToStop => "no process runs it, there is nothing to stop";
         NothingToEnd => "no process runs it, there is nothing to end";
-        Unheld { pid: u32 } => "{UNHELD} (process {pid})";
+        Unheld { pid: u32 } => "{UNHELD}: process {pid}";
         Opened { pid: u32 } =>
-            "process {pid} has it open, not prompted yet: go on there, or close it first (a second process would corrupt its history)";
+            "process {pid} has it open, and a second process would corrupt its history: go on there, or close it first";
         Runs { pid: u32 } => "process {pid} runs it: a second process would corrupt its history";
         IsServed { pid: u32 } =>
-            "process {pid}, which serves all terminals, runs it: open a terminal yourself, which joins it there (copy the resume command)";
+            "process {pid} runs it for all terminals: run its resume command in a terminal, which joins it there";
         MayRun { pid: u32 } => "{} may run it, and cannot be inspected", process(*pid);
         Uninspectable { pid: u32 } =>
-            "{} may run it, and cannot be inspected (another user's, a container's, or just ending)", process(*pid);
+            "{} may run it, and cannot be inspected: {}", process(*pid), UNSEEN;
         Doubtful { pid: u32, why: Doubt } =>
             "{}, so it may still run: go on there, or try again once that has ended", doubtful(*pid, *why);
         Unreachable { instead: Instead, remedy: Remedy } => "{instead}{remedy}";
         NoService { instead: Instead, agent: Agent } =>
-            "{instead}: {agent}'s daemon is not asked (`daemon = \"off\"` in the settings, or it has no socket of yours)";
-        NoPort { instead: Instead, pid: u32 } => "{instead} (process {pid} listens on no port)";
+            "{instead}: {agent}'s daemon is off in the settings, or has no socket of yours";
+        NoPort { instead: Instead, pid: u32 } => "{instead}: process {pid} listens on no port";
 
         OfProgram => "a program runs it, not a terminal";
         NotShown { why: Cow<'static, str> } => "{why}";
@@ -66,7 +66,7 @@ said! {
         Hosted => "it runs in a server of Pilotlight's own: detach instead";
         CloseThere => "it was opened and not prompted yet: close it in its terminal";
         NeverSignalled { pid: u32 } =>
-            "{} cannot be inspected (another user's, a container's, or just ending): it is never signalled", process(*pid);
+            "{} cannot be inspected, and is never signalled: {}", process(*pid), UNSEEN;
         NotItsAgent { pid: u32, agent: Agent } =>
             "process {pid} is not known to run {agent}, and is never signalled: end it where it was started";
         NoTerminal { pid: u32 } =>
@@ -81,9 +81,9 @@ said! {
             "process {pid} has {} open, which would end as well: end it in its terminal",
             counted(*others, "other session");
         Unproven { pid: u32 } =>
-            "only a file, which any program can write, says that process {pid} runs it: use `pilotlight stop --end` in a terminal, which shows that process and asks";
+            "only a file, which any program can write, says that process {pid} runs it: type `pilotlight stop --end`, which shows the process and asks";
         OnlyByLock { pid: u32 } =>
-            "use `pilotlight stop`, which asks first (only its lock says that process {pid} runs it)";
+            "only its lock says that process {pid} runs it: use `pilotlight stop`, which asks first";
 
         AlreadyAttached => "Pilotlight is already attached to it";
         NotCutOff { resumable: bool } =>
@@ -104,7 +104,7 @@ said! {
         NothingAsked => "it asks for no permission";
         OnlyYou { about_us: bool } => "{}: only you can say that", consent(*about_us);
         Managed => "answer it in its terminal: your organisation wants a person to answer it there";
-        Watched { release: Box<str> } => "answer it in its terminal ({})", untried(release);
+        Watched { release: Box<str> } => "answer it in its terminal: {}", untried(release);
         AnswerThere =>
             "answer it in its terminal; once the session is idle, “{}” in its menu is for the next ones",
             Action::LetAnswer.menu_label().trim_end_matches('…');
@@ -148,7 +148,7 @@ impl From<Refusal> for String {
 said! {
     /// What to do instead, where a session's server cannot be reached, or why that is needed.
     Instead {
-        PressEsc => "press Esc there, or end the session (`pilotlight stop --end`)";
+        PressEsc => "press Esc there, or end the session with `pilotlight stop --end`";
         EscThere => "press Esc in its terminal";
         StopThere => "stop it in its own program";
         NoSecondProcess => "a second process would corrupt its history";
@@ -162,11 +162,11 @@ said! {
     Remedy {
         None => "";
         Bridge =>
-            "; no bridge answers in its terminal: run `pilotlight bridge install` once and start the session anew; `pilotlight bridge status` shows where one runs";
+            "; no bridge answers in its terminal: run `pilotlight bridge install` once, and start the session anew";
         Anew =>
-            "; no bridge answers in its terminal, which was opened before the bridge was installed, or without extensions: start the session anew";
+            "; no bridge answers in its terminal, which is older than the bridge or has no extensions: start the session anew";
         Unheard => "; {}", UNHEARD;
-        Release { release: Box<str> } => " ({})", untried(release);
+        Release { release: Box<str> } => "; {}", untried(release);
     }
 }
 
@@ -178,12 +178,17 @@ fn only_there(agent: &Agent, remedy: &Remedy) -> String {
     }
 }
 
+/// What keeps a process from being inspected.
+pub(crate) const UNSEEN: &str = "it is another user's, a container's, or just ending";
+
 /// What a command says where no tray runs that would hear of a bridge.
 const UNHEARD: &str = "whether a bridge reaches its terminal is not known without a tray";
 
 /// Why a bridge only watches.
 pub(crate) fn untried(release: &str) -> String {
-    format!("the bridge was not tried with Copilot {release}: it only watches, unless `bridge-untried` is set")
+    format!(
+        "the bridge was not tried with Copilot {release} and only watches; `bridge-untried` in the settings allows more"
+    )
 }
 
 said! {
