@@ -127,7 +127,7 @@ fn case_116_a_session_open_in_a_process_is_not_opened_again() {
         for kind in [Kind::Terminal, Kind::Sdk, Kind::Unknown] {
             let case = Case::of(story.clone().owned(opened.clone()), 3, kind).server(ServerState::NotListening);
             for action in [Action::Resume, Action::Reconnect, Action::Resend] {
-                case.refuses(action, "has it open, and a second process would corrupt its history");
+                case.refuses(action, "has it open, not prompted yet");
             }
             case.refuses(Action::End, "close it in its terminal").refuses(Action::Stop, "has it open");
             let terminal = if kind == Kind::Sdk { vec![] } else { vec!["show-terminal"] };

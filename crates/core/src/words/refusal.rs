@@ -44,7 +44,7 @@ said! {
         NothingToEnd => "no process runs it, there is nothing to end";
         Unheld { pid: u32 } => "{UNHELD}: process {pid}";
         Opened { pid: u32 } =>
-            "process {pid} has it open, and a second process would corrupt its history: go on there, or close it first";
+            "process {pid} has it open, not prompted yet: go on there, or close it first";
         Runs { pid: u32 } => "process {pid} runs it: a second process would corrupt its history";
         IsServed { pid: u32 } =>
             "process {pid} runs it for all terminals: run its resume command in a terminal, which joins it there";
