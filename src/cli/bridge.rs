@@ -11,7 +11,7 @@ use super::report::{LINE_MAX, REFUSED, say};
 use anyhow::{Context as _, anyhow};
 use pilotlight_agents::adapter::FIRST;
 use pilotlight_agents::bridge::{self, Installed, Installer, environment, installers};
-use pilotlight_agents::home::homes_of;
+use pilotlight_agents::home::{Home, homes_of};
 use pilotlight_core::action::{Bridge, OTHER_VERSION};
 use pilotlight_core::fleet::{Kind, Session, short_id};
 use pilotlight_core::owner::Owner;
@@ -124,7 +124,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
 fn each(context: &Context, installers: &[Box<dyn Installer>], change: &Change, work: Work) -> anyhow::Result<ExitCode> {
     let is_wanted = |installer: &dyn Installer| match &change.agent {
         Some(name) => installer.adapter().name() == name,
-        None => !homes_of(installer.adapter(), &context.homes).is_empty() || installer.is_installed(),
+        None => !chosen_homes(context, installer).is_empty() || installer.is_installed(),
     };
     let wanted: Vec<_> = installers.iter().filter(|installer| is_wanted(installer.as_ref())).collect();
     let Some((last, before)) = wanted.split_last() else {
@@ -182,7 +182,11 @@ fn install(context: &Context, installer: &dyn Installer, yes: bool) -> anyhow::R
 }
 
 fn remove(context: &Context, installer: &dyn Installer, yes: bool) -> anyhow::Result<ExitCode> {
-    let mut homes = homes_of(installer.adapter(), &context.homes);
+    let mut homes = chosen_homes(context, installer);
+    let all = homes_of(installer.adapter(), &context.homes).into_iter();
+    let is_there = |home: &PathBuf| !homes.contains(home) && installer.installed(home) != Installed::No;
+    let others: Vec<_> = all.filter(is_there).collect();
+    homes.extend(others);
     if homes.is_empty() {
         homes = installer.homes().all(); // the agent may not be used any more
     }
@@ -229,9 +233,20 @@ fn say_what_changed(installer: &dyn Installer, homes: &[PathBuf], before: &[Map<
     }
 }
 
-/// The homes of its agent.
+/// The homes of its agent that are the user's choice: of one that a process was seen to use, nobody knows what it is for.
+fn chosen_homes(context: &Context, installer: &dyn Installer) -> Vec<PathBuf> {
+    let is_chosen = |home: &&Home| !context.discovered.as_ref().is_some_and(|discovered| discovered.has(home));
+    homes_of(installer.adapter(), context.homes.iter().filter(is_chosen))
+}
+
+/// The homes of its agent that it is installed into.
 fn used_homes(context: &Context, installer: &dyn Installer) -> anyhow::Result<Vec<PathBuf>> {
-    let homes = homes_of(installer.adapter(), &context.homes);
+    let homes = chosen_homes(context, installer);
+    let all = homes_of(installer.adapter(), &context.homes);
+    for home in all.iter().filter(|home| !homes.contains(home) && installer.installed(home) == Installed::No) {
+        let left = format!("{}: left out, since nobody named it; `--home` or the settings do", home.display());
+        say(&plain(&left, LINE_MAX));
+    }
     if homes.is_empty() {
         let agent = installer.adapter().agent();
         return Err(anyhow!(

@@ -3,18 +3,21 @@
 use super::bridges::installed_bridges;
 use super::observe::{Effort, observe};
 use super::report::{LINE_MAX, say};
-use crate::doctor::CheckContext;
+use crate::doctor::{CheckContext, HomeOrigin, HomeReason};
 use anyhow::Context as _;
 use clap::ColorChoice;
 use pilotlight_agents::adapter::{ADAPTERS, Adapter};
 use pilotlight_agents::home::{Home, report_homes, reported_sessions};
 use pilotlight_agents::homes::{self, Found, HomeSources};
+use pilotlight_agents::scanner::homes_in_use;
 use pilotlight_core::agent::Agent;
 use pilotlight_core::fleet::Session;
 use pilotlight_core::order::Order;
 use pilotlight_core::session::Observed;
 use pilotlight_core::text::{any_of, listed, plain};
+use pilotlight_core::time::Time;
 use pilotlight_engine::config::{self, Config, HostSetting, Problem, last_valid};
+use pilotlight_engine::discovered::{self, Discovered};
 use pilotlight_engine::hosts::Purpose;
 use pilotlight_engine::last_seen::{self, LastSeen};
 use pilotlight_engine::ledger::{Ledger, Page};
@@ -26,8 +29,8 @@ use pilotlight_system::mounts::{Mounts, SilentHome};
 use pilotlight_system::paths;
 use pilotlight_system::signals::Signals;
 use std::ffi::OsString;
-use std::io;
 use std::path::{Path, PathBuf};
+use std::{io, iter};
 
 /// Reads the config at `path`. What cannot be read is as it was last valid.
 fn load(path: &Path, state_folder: Option<&Path>) -> (Config, Vec<Problem>) {
@@ -52,6 +55,8 @@ pub(super) struct Context {
     pub(super) config: Config,
     pub(super) config_path: Option<PathBuf>,
     pub(super) seen: LastSeen,
+    /// The homes that nobody named, those of [`homes`](Self::homes) among them. `None`: they are not wanted.
+    pub(super) discovered: Option<Discovered>,
     pub(super) problems: Vec<Problem>,
     /// The demo, with scripted sessions, if this is one.
     pub(super) demo: Option<World>,
@@ -69,7 +74,13 @@ impl Context {
         let (config, problems) = config_path.as_deref().map(|path| load(path, state.as_deref())).unwrap_or_default();
         let named_homes = homes.to_vec();
         let user_home = paths::user_home();
-        let Found { homes, unread, silent, .. } = homes::find(&wanted(&named_homes, &config, user_home.as_deref()));
+        let mut found = homes::find(&wanted(&named_homes, &config, &[], user_home.as_deref()));
+        let is_sought = named_homes.is_empty() && config.homes.discover && may_discover();
+        let discovered = is_sought.then(|| discover(&found.homes, &config, state.as_deref()));
+        if let Some(discovered) = &discovered {
+            found.add(&discovered.homes(), &config.agents.off);
+        }
+        let Found { homes, unread, silent, .. } = found;
         let seen = LastSeen::load(state.map(|state| state.join(last_seen::FILE)));
         Self {
             named_homes,
@@ -81,6 +92,7 @@ impl Context {
             config,
             config_path,
             seen,
+            discovered,
             problems,
             demo: None,
             color: ColorChoice::Auto,
@@ -100,13 +112,16 @@ impl Context {
     /// What `doctor` and `diagnostics` examine.
     pub(super) fn check_context(&self) -> CheckContext {
         let project = paths::project();
+        let (sessions, followed) = self.sessions_or_say();
         CheckContext {
             homes: self.homes.clone(),
+            origins: iter::zip(&self.homes, followed).map(|(home, since)| self.origin(home, since)).collect(),
+            are_discovered_full: self.discovered.as_ref().is_some_and(|it| it.all().len() >= discovered::MOST),
             silent: self.silent.clone(),
             config: self.config.clone(),
             config_path: self.config_path.clone(),
             problems: self.problems.clone(),
-            sessions: self.sessions_or_say(),
+            sessions,
             state_folder: project.as_ref().map(paths::state_folder),
             runtime_folders: project.as_ref().map(paths::runtime_folders).unwrap_or_default(),
             user_home: paths::user_home(),
@@ -114,15 +129,41 @@ impl Context {
         }
     }
 
-    /// The sessions. None, if they cannot be read, which is said.
-    fn sessions_or_say(&self) -> Vec<Session> {
+    /// The sessions, and since when the tray follows each home. None, if they cannot be read, which is said.
+    fn sessions_or_say(&self) -> (Vec<Session>, Vec<Option<Time>>) {
         match observe(self, Effort::Look, Some(Depth::Quick)) {
-            Ok(picture) => picture.sessions,
+            Ok(picture) => {
+                let since = self.homes.iter().map(|home| picture.followed_since(home)).collect();
+                (picture.sessions, since)
+            }
             Err(error) => {
                 say(&format!("{error:#}"));
-                Vec::new()
+                (Vec::new(), vec![None; self.homes.len()])
             }
         }
+    }
+
+    /// Why a home is followed, and since when a tray follows it.
+    fn origin(&self, home: &Home, followed: Option<Time>) -> HomeOrigin {
+        let user_home = paths::user_home();
+        let is_here = |path: &Path| {
+            let path = paths::expand(path, user_home.as_deref());
+            path.and_then(|path| paths::absolute(&path)).as_deref() == Some(home.folder())
+        };
+        let found = self.discovered.iter().flat_map(Discovered::all).find(|known| known.home == *home);
+        let variable = home.adapter().profile().home_variable;
+        let why = if !self.named_homes.is_empty() {
+            HomeReason::Named("--home".into())
+        } else if let Some(found) = found {
+            HomeReason::Discovered { since: found.since, pid: found.pid }
+        } else if self.config.homes.also.iter().any(|path| is_here(path)) {
+            HomeReason::Named("the settings".into())
+        } else if std::env::var_os(variable).is_some_and(|value| is_here(Path::new(&value))) {
+            HomeReason::Named(variable.into())
+        } else {
+            HomeReason::Default
+        };
+        HomeOrigin { why, followed }
     }
 
     pub(super) fn engine(&self) -> Engine {
@@ -136,8 +177,9 @@ impl Context {
             let only = self.only.clone();
             let is_elsewhere = !self.only_hosts.is_empty();
             let is_wanted = move |home: &Home| !is_elsewhere && (only.is_empty() || is_among(&only, home.adapter()));
-            let homes = move |config: &Config| {
-                let mut homes = homes::find_untouched(&wanted(&named, config, paths::user_home().as_deref()));
+            let homes = move |config: &Config, discovered: &[Home]| {
+                let user_home = paths::user_home();
+                let mut homes = homes::find_untouched(&wanted(&named, config, discovered, user_home.as_deref()));
                 homes.homes.retain(&is_wanted);
                 homes.awaited.retain(&is_wanted);
                 homes.homes.extend(reports.iter().cloned());
@@ -147,6 +189,11 @@ impl Context {
             let state = self.seen.path().and_then(Path::parent).filter(|_| self.demo.is_none());
             let saved = state.map(|state| state.join(last_valid::FILE));
             engine.follow_settings(SettingsSource { path, problems, homes, saved, may_grow });
+            // Whoever switches it on while the program runs has them looked for, too.
+            if may_grow && may_discover() {
+                let state = self.seen.path().and_then(Path::parent).map(|state| state.join(discovered::FILE));
+                engine.discover_homes(self.discovered.clone().unwrap_or_else(|| Discovered::load(state)));
+            }
         }
         engine
     }
@@ -287,14 +334,33 @@ impl Context {
     /// All homes of which anything is known: also those that `--home` leaves out.
     pub(super) fn all_homes(&self) -> Vec<Home> {
         let user_home = paths::user_home();
-        let others = homes::find(&wanted(&[], &self.config, user_home.as_deref())).followed();
+        let others = homes::find(&wanted(&[], &self.config, &[], user_home.as_deref())).followed();
         self.homes.iter().cloned().chain(others).collect()
     }
 }
 
-/// What leads to homes: those given with `--home`, else those from the environment and the settings.
-fn wanted<'a>(named: &'a [PathBuf], config: &'a Config, user_home: Option<&'a Path>) -> HomeSources<'a> {
-    HomeSources { named, added: &config.homes, off: &config.agents.off, user_home }
+/// What leads to homes: those given with `--home`, else those from the environment and the settings, and these that nobody named.
+fn wanted<'a>(
+    named: &'a [PathBuf],
+    config: &'a Config,
+    discovered: &'a [Home],
+    user_home: Option<&'a Path>,
+) -> HomeSources<'a> {
+    HomeSources { named, added: &config.homes.also, discovered, off: &config.agents.off, user_home }
+}
+
+/// Whether homes may be discovered by this process, whatever the settings say.
+fn may_discover() -> bool {
+    std::env::var_os("PILOTLIGHT_DISCOVER").is_none_or(|value| value != "false")
+}
+
+/// The homes that nobody named: those that a tray remembers, and those that processes use now. `named` are the others.
+fn discover(named: &[Home], config: &Config, state: Option<&Path>) -> Discovered {
+    let mut discovered = Discovered::load(state.map(|state| state.join(discovered::FILE)));
+    let named: Vec<_> = named.iter().collect();
+    let in_use = homes_in_use(&named, &homes::sought(&config.agents.off));
+    discovered.look(&in_use, &named, Clock::start().now().wall);
+    discovered
 }
 
 /// Whether one of these names is that of an agent with homes.

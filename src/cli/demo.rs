@@ -116,6 +116,7 @@ fn context(user: &Config, world: World, color: ColorChoice) -> anyhow::Result<Co
         config: config(user, world.speed, &player, &world.folder),
         config_path: None,
         seen: LastSeen::load(Some(state.join(last_seen::FILE))),
+        discovered: None,
         problems: Vec::new(),
         demo: Some(world),
         color,
@@ -288,13 +289,13 @@ mod tests {
     #[test]
     fn the_demos_settings_do_not_reach_outside_it() {
         let mut user = Config::default();
-        user.homes.push("/somewhere".into());
+        user.homes.also.push("/somewhere".into());
         user.actions.auto_reconnect = true;
         user.on_change.push(OnChange { triggers: Vec::new(), run: vec!["program".into()] });
         user.list.ended_most = 3;
         let config = config(&user, 1, "player", Path::new("/scratch"));
         assert!(config.on_change.is_empty(), "a demo's sessions are nobody's news");
-        assert!(config.homes.is_empty() && config.servers.is_empty() && !config.actions.auto_reconnect);
+        assert!(config.homes.also.is_empty() && config.servers.is_empty() && !config.actions.auto_reconnect);
         assert_eq!(config.list.ended_most, 3, "display settings are the user's");
         assert_eq!(config.owners.names, ["player"]);
         assert!(config.actions.program.is_some_and(|path| path.starts_with("/scratch")));

@@ -39,9 +39,10 @@ pub(super) const EXIT_CODES: [(&str, &str); 7] = [
 ];
 
 /// Environment variables that have an effect.
-pub(super) const ENVIRONMENT: [(&str, &str); 7] = [
+pub(super) const ENVIRONMENT: [(&str, &str); 8] = [
     ("COPILOT_HOME, CLAUDE_CONFIG_DIR, CODEX_HOME", "The homes to watch, unless --home names one."),
     ("PILOTLIGHT_CONFIG", "The settings file to use instead of the usual one."),
+    ("PILOTLIGHT_DISCOVER", "'false': watch no home that is not named, whatever the settings say."),
     ("NO_COLOR", "If not empty: no colours, unless --color says otherwise."),
     ("CLICOLOR_FORCE", "If neither empty nor 0: colours, even when the output is not a terminal."),
     ("CLICOLOR", "If 0: no colours."),

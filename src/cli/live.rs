@@ -35,6 +35,7 @@ use screens::Screen;
 use selection::Selection;
 use std::io::{self, IsTerminal, Write};
 use std::ops::ControlFlow;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use tokio::sync::mpsc::UnboundedSender;
@@ -76,6 +77,8 @@ pub(super) fn run(context: Context) -> anyhow::Result<ExitCode> {
 /// The live table. Restores the terminal on drop.
 pub(super) struct LiveTable {
     context: Arc<Context>,
+    /// The homes that nobody named, and that are followed by now.
+    discovered: Vec<PathBuf>,
     list: List,
     /// Mistakes in the settings.
     problems: Vec<String>,
@@ -106,6 +109,7 @@ impl LiveTable {
         let terminal = io::stdout().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
         let mut table = Self {
             list: context.config.list,
+            discovered: Vec::new(),
             problems: context.problems.iter().map(ToString::to_string).collect(),
             limits: context.config.limits,
             screen: Screen::Table,
@@ -222,7 +226,8 @@ impl LiveTable {
         match selection::command(key, row) {
             Ok(Some(selection::Command { arguments, .. })) => {
                 self.give_terminal_back();
-                let started = ForegroundCommand::start(&self.context, arguments, row, self.redraw_trigger());
+                let started =
+                    ForegroundCommand::start(&self.context, &self.discovered, arguments, row, self.redraw_trigger());
                 match started {
                     Ok(foreground) => self.foreground = Some(foreground),
                     Err(error) => {
@@ -392,6 +397,10 @@ impl View for LiveTable {
         if !settings.at_start {
             self.problems = settings.lines();
         }
+    }
+
+    fn follow_also(&mut self, homes: &[PathBuf]) {
+        self.discovered = homes.to_vec();
     }
 
     fn redraw_at(&self) -> Option<Time> {

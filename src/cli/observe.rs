@@ -9,7 +9,7 @@ use pilotlight_agents::adapter::ADAPTERS;
 use pilotlight_agents::copilot::bridge::Bridges;
 use pilotlight_agents::home::Home;
 use pilotlight_core::fleet::Session;
-use pilotlight_core::time::Moment;
+use pilotlight_core::time::{Moment, Time};
 use pilotlight_engine::config::Config;
 use pilotlight_engine::last_seen::LastSeen;
 use pilotlight_engine::observation::{Observation, ObservedHome};
@@ -38,11 +38,19 @@ pub(super) struct Picture {
     /// Whether bridges were listened for.
     pub(super) are_bridges_known: bool,
     homes: Vec<Home>,
+    /// Since when the tray follows each of them, if it was asked.
+    since: Vec<Option<Time>>,
     /// The ids of all sessions on disk, if they were listed.
     listed: Option<Vec<Arc<str>>>,
 }
 
 impl Picture {
+    /// Since when the tray follows a home, if it does and was asked.
+    pub(super) fn followed_since(&self, home: &Home) -> Option<Time> {
+        let number = self.homes.iter().position(|its| its == home)?;
+        self.since[number]
+    }
+
     /// The ids of all sessions on disk, including those that are not in the picture.
     pub(super) fn ids(&mut self) -> Vec<Arc<str>> {
         self.listed.take().unwrap_or_else(|| OnDisk::list(&self.homes).ids())
@@ -88,7 +96,11 @@ impl Observer {
     /// The same.
     pub(super) fn observe(&self, effort: Effort, past: Option<Depth>) -> anyhow::Result<Picture> {
         match from_tray(&self.homes, effort) {
-            Some(told) => Ok(self.picture(told, true, past)),
+            Some(told) => {
+                let since = |home: &Home| told.homes.iter().find(|observed| is_of(observed, home))?.since;
+                let since = self.homes.iter().map(since).collect();
+                Ok(Picture { since, ..self.picture(told, true, past) })
+            }
             None => self.observe_alone(effort, past),
         }
     }
@@ -129,7 +141,8 @@ impl Observer {
             sessions.extend(disk.read(is_held, depth, (&self.config, &self.seen), now));
             disk.ids()
         });
-        Picture { sessions, now, are_bridges_known, homes: self.homes.clone(), listed }
+        let since = vec![None; self.homes.len()];
+        Picture { sessions, now, are_bridges_known, homes: self.homes.clone(), since, listed }
     }
 }
 

@@ -3,6 +3,7 @@
 use super::finding::Finding;
 use pilotlight_agents::home::Home;
 use pilotlight_core::fleet::Session;
+use pilotlight_core::time::Time;
 use pilotlight_engine::config::{Config, Problem};
 use pilotlight_system::mounts::SilentHome;
 use std::path::PathBuf;
@@ -15,6 +16,10 @@ pub(super) const EACH: usize = 20;
 pub(crate) struct CheckContext {
     /// The homes.
     pub homes: Vec<Home>,
+    /// Why each is followed.
+    pub origins: Vec<HomeOrigin>,
+    /// No more homes are followed that nobody named.
+    pub are_discovered_full: bool,
     /// Those whose file system does not answer.
     pub silent: Vec<SilentHome>,
     pub config: Config,
@@ -29,6 +34,24 @@ pub(crate) struct CheckContext {
     pub user_home: Option<PathBuf>,
     /// A home that is absent is no trouble: none was named, and other machines are watched.
     pub is_home_optional: bool,
+}
+
+/// Why a home is followed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct HomeOrigin {
+    pub why: HomeReason,
+    /// Since when a tray follows it.
+    pub followed: Option<Time>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum HomeReason {
+    /// It is where its agent has its home.
+    Default,
+    /// By an option, a variable or the settings.
+    Named(Box<str>),
+    /// A process was seen to use it, then.
+    Discovered { since: Time, pid: u32 },
 }
 
 impl CheckContext {

@@ -2,7 +2,7 @@
 //!
 //! Nothing is opened that could block (a pipe, a device), and no link is followed out of a session's folder.
 
-use super::check::{CheckContext, EACH};
+use super::check::{CheckContext, EACH, HomeOrigin, HomeReason};
 use super::finding::Finding;
 use pilotlight_agents::adapter::{ADAPTERS, FIRST};
 use pilotlight_agents::home::Home;
@@ -10,6 +10,8 @@ use pilotlight_agents::tail::{LogError, length};
 use pilotlight_core::fleet::Session;
 use pilotlight_core::owner::Owner;
 use pilotlight_core::text::{any_of, counted, is_uuid, plain};
+use pilotlight_engine::discovered::MOST;
+use pilotlight_system::clock::short;
 use pilotlight_system::file_system;
 use pilotlight_system::watcher::POLLING;
 use std::fs;
@@ -38,30 +40,50 @@ pub(super) fn homes(context: &CheckContext) -> Vec<Finding> {
         findings.push(Finding::problem("home", "cannot tell where the home of any agent is", remedy));
     }
     let sessions = &context.sessions;
-    for (number, home) in (1..).zip(&context.homes) {
-        findings.push(one_home(home, number, context.misses(home)));
+    for (number, (home, origin)) in (1..).zip(context.homes.iter().zip(&context.origins)) {
+        findings.push(one_home(home, number, origin, context.misses(home)));
         findings.extend(without_file_events(home, number, sessions));
         if !home.follows_links() {
             findings.extend(links(home.root()));
         }
+    }
+    if context.are_discovered_full {
+        let text =
+            format!("{MOST} homes are followed that nobody named: of others, those in use now take their places");
+        let remedy = "name those that are to stay as `also` of `[homes]` in the settings";
+        findings.push(Finding::warning("home", text, remedy).public());
     }
     findings.extend(locks(sessions));
     findings.extend(logs(&context.homes, sessions));
     findings
 }
 
-fn one_home(home: &Home, number: usize, is_missed: bool) -> Finding {
+/// Why a home is followed, and since when, in words; for strangers, without the process.
+fn origin_words(home: &Home, HomeOrigin { why, followed }: &HomeOrigin) -> (String, &'static str) {
+    let (why, redacted) = match why {
+        HomeReason::Default => ("the default home".to_owned(), "default"),
+        HomeReason::Named(by) => (format!("named by {by}"), "named"),
+        HomeReason::Discovered { since, pid } => {
+            (format!("discovered {}, by process {pid} of {}", short(*since), home.agent()), "discovered")
+        }
+    };
+    (followed.map_or(why.clone(), |since| format!("{why}; followed since {}", short(since))), redacted)
+}
+
+fn one_home(home: &Home, number: usize, origin: &HomeOrigin, is_missed: bool) -> Finding {
     const CHECK: &str = "home";
+    let (origin, kind) = origin_words(home, origin);
     let (folder, profile) = (home.folder(), home.adapter().profile());
     let (shown, word) = (folder.display(), profile.names.word);
     let (finding, redacted) = match home.list() {
         Ok(ids) => {
             let count = counted(ids.count(), "session");
-            (Finding::ok(CHECK, format!("{shown}: {count}")), count)
+            (Finding::ok(CHECK, format!("{shown}: {count} ({origin})")), format!("{count}, {kind}"))
         }
-        Err(error) if error.kind() == ErrorKind::NotFound && folder.is_dir() => {
-            (Finding::ok(CHECK, format!("{shown}: no session was ever started in it")), "empty".into())
-        }
+        Err(error) if error.kind() == ErrorKind::NotFound && folder.is_dir() => (
+            Finding::ok(CHECK, format!("{shown}: no session was ever started in it ({origin})")),
+            format!("empty, {kind}"),
+        ),
         Err(error) if error.kind() == ErrorKind::NotFound && !is_missed => {
             let text = format!("there is no {word} home here: the settings name other machines");
             (Finding::ok(CHECK, text), "not there, and not missed".into())

@@ -34,7 +34,7 @@ pub mod report;
 mod reports;
 mod servers;
 
-pub(crate) use check::CheckContext;
+pub(crate) use check::{CheckContext, HomeOrigin, HomeReason};
 pub(crate) use finding::{Finding, Level};
 
 use pilotlight_system::deadline::start;

@@ -66,6 +66,8 @@ pub(crate) struct ClickParts {
 #[derive(Debug, Default)]
 struct ClickSettings {
     homes: Vec<PathBuf>,
+    /// Those that nobody named, besides.
+    discovered: Vec<PathBuf>,
     terminal: Vec<String>,
     /// How much a popup says about a session.
     detail: Detail,
@@ -74,7 +76,8 @@ struct ClickSettings {
 impl ClickHandler {
     /// Creates a handler. `homes` and `terminal` are for commands run in a terminal.
     pub(crate) fn new(parts: ClickParts, homes: Vec<PathBuf>, terminal: Vec<String>) -> Self {
-        let settings = Arc::new(Mutex::new(ClickSettings { homes, terminal, detail: Detail::default() }));
+        let settings =
+            Arc::new(Mutex::new(ClickSettings { homes, discovered: Vec::new(), terminal, detail: Detail::default() }));
         Self { parts, clipboard: Clipboard::default(), settings }
     }
 
@@ -104,8 +107,14 @@ impl ClickHandler {
 
     /// Applies new settings to this handler and all its clones.
     pub(super) fn configure(&self, homes: &[PathBuf], terminal: &[String], detail: Detail) {
-        let settings = ClickSettings { homes: homes.to_vec(), terminal: terminal.to_vec(), detail };
-        *self.settings.lock().unwrap_or_else(PoisonError::into_inner) = settings;
+        let mut settings = self.settings.lock().unwrap_or_else(PoisonError::into_inner);
+        let discovered = std::mem::take(&mut settings.discovered);
+        *settings = ClickSettings { homes: homes.to_vec(), discovered, terminal: terminal.to_vec(), detail };
+    }
+
+    /// These homes are followed as well.
+    pub(super) fn follow_also(&self, homes: &[PathBuf]) {
+        self.settings.lock().unwrap_or_else(PoisonError::into_inner).discovered = homes.to_vec();
     }
 
     fn command(&self, command: Command) {
@@ -284,7 +293,9 @@ impl ClickHandler {
             );
         };
         let settings = self.settings.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(mut command) = command(program.into(), &settings.homes) else {
+        let mut homes = settings.homes.clone();
+        homes.extend(settings.discovered.iter().filter(|home| !settings.homes.contains(home)).cloned());
+        let Some(mut command) = command(program.into(), &homes) else {
             let why = "the id of the session or of its request is not in its agent's form, and nothing else is passed to a terminal; answer it where it was asked";
             return self.failure_reporter()(why.into());
         };

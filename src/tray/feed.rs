@@ -231,6 +231,13 @@ impl View for Feed {
         }
     }
 
+    fn follow_also(&mut self, homes: &[PathBuf]) {
+        self.notifier.follow_also(homes);
+        if let Some(table) = self.console.table() {
+            table.follow_also(homes);
+        }
+    }
+
     fn show(&mut self, fleet: &Fleet, changed: &[Key], removed: &[Key], now: Moment) -> ControlFlow<()> {
         for line in std::mem::take(&mut self.ended) {
             self.console.print(&line);

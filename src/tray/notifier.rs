@@ -154,6 +154,11 @@ impl Notifier {
         self.click_handler.configure(homes, terminal, config.rules.detail);
     }
 
+    /// These homes are followed as well, from now on.
+    pub(crate) fn follow_also(&self, homes: &[PathBuf]) {
+        self.click_handler.follow_also(homes);
+    }
+
     /// Shows a notification that is not about a session.
     pub(crate) fn note(&self, note: &Note) {
         self.click_handler.note(note);

@@ -25,7 +25,7 @@ impl Two {
         fs::create_dir_all(&bin).unwrap();
         let path = format!("{}:/usr/bin:/bin", bin.display());
         let ssh = format!(
-            "#!/bin/sh\nwhile [ \"$1\" != -- ]; do shift; done\n[ \"$2\" = devbox ] || {{ echo \"ssh: Could not resolve hostname $2: Name or service not known\" >&2; exit 255; }}\nshift 2\nexec env -i HOME={home} LANG=C.UTF-8 PATH={path} sh -c \"$*\"\n"
+            "#!/bin/sh\nwhile [ \"$1\" != -- ]; do shift; done\n[ \"$2\" = devbox ] || {{ echo \"ssh: Could not resolve hostname $2: Name or service not known\" >&2; exit 255; }}\nshift 2\nexec env -i HOME={home} LANG=C.UTF-8 PILOTLIGHT_DISCOVER=false PATH={path} sh -c \"$*\"\n"
         );
         fs::create_dir_all(two.near.scratch.path().join("bin")).unwrap();
         executable(&two.near.scratch.path().join("bin/ssh"), &ssh);

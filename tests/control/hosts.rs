@@ -24,6 +24,7 @@ pub(crate) fn serves(user: &User) -> Vec<String> {
         format!("HOME={home}"),
         format!("PATH={path}"),
         "LANG=C.UTF-8".into(),
+        "PILOTLIGHT_DISCOVER=false".into(),
         program.into(),
         "serve".into(),
         "--stdio".into(),

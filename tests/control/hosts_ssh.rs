@@ -132,7 +132,9 @@ fn program(remote: &User) -> String {
     let program = env!("CARGO_BIN_EXE_pilotlight");
     executable(
         &path,
-        &format!("#!/bin/sh\nexec env -i HOME={home} PATH=\"$PATH\" LANG=C.UTF-8 TERM=\"$TERM\" {program} \"$@\"\n"),
+        &format!(
+            "#!/bin/sh\nexec env -i HOME={home} PATH=\"$PATH\" LANG=C.UTF-8 PILOTLIGHT_DISCOVER=false TERM=\"$TERM\" {program} \"$@\"\n"
+        ),
     );
     path.display().to_string()
 }

@@ -3,6 +3,7 @@
 
 mod agents;
 mod commands;
+mod discovered;
 mod files;
 mod former;
 mod homes;

@@ -358,7 +358,7 @@ fn every_line_that_the_program_prints_matches_the_schema() {
     let command = |arguments: &[&str]| {
         let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_pilotlight"));
         command.env("PILOTLIGHT_CONFIG", &config).env("COPILOT_HOME", &home).env("HOME", user.scratch.path());
-        command.args(arguments);
+        command.env("PILOTLIGHT_DISCOVER", "false").args(arguments);
         command
     };
     let mut watch = command(&["watch", "--json"]).stdout(Stdio::piped()).spawn().unwrap();

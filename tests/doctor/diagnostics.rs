@@ -96,7 +96,7 @@ fn hostile_contents_leak_nothing() {
         "needs-permission 1",
         "failed           1",
         "limits.fresh-stuck = \"1m30s\"",
-        "homes = …",
+        "homes.also = …",
         "something is wrong in line 2",
         "WARN: the menu cannot be shown: … tag=menu session=#1(no-uuid)\n",
     ] {

@@ -16,7 +16,17 @@ fn pilot_of(home: &Home) -> (Pilot, [TempDir; 2]) {
     let (user, copilot) =
         (format!("HOME={}", there.path().display()), format!("COPILOT_HOME={}", home.dir().display()));
     let program = env!("CARGO_BIN_EXE_pilotlight");
-    let words = ["env", "-i", &user, &copilot, &format!("PATH={path}"), program, "serve", "--stdio"];
+    let words = [
+        "env",
+        "-i",
+        &user,
+        &copilot,
+        &format!("PATH={path}"),
+        "PILOTLIGHT_DISCOVER=false",
+        program,
+        "serve",
+        "--stdio",
+    ];
     let config = format!("[[host]]\nname = \"devbox\"\ncommand = {}\n", serde_json::to_string(&words).unwrap());
     std::fs::create_dir_all(empty.path().join("session-state")).unwrap();
     let pilot = Pilot::watching(vec![empty.path().to_owned()], &config, &[]);

@@ -305,6 +305,7 @@ fn it_changes_nothing_of_the_users() {
 fn without_a_desktop_the_table_shows_it() {
     let user = user();
     let mut command = user.command_without_home(None, &["demo", "--speed", "8"]);
+    command.env("PILOTLIGHT_DISCOVER", "false");
     command.env("TMPDIR", tmp(&user)).env("DBUS_SESSION_BUS_ADDRESS", "unix:path=/nowhere");
     let terminal = Tmux::start(&command, 140, 40);
     wait_until(

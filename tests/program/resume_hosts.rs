@@ -21,7 +21,7 @@ fn ssh_to(remote: &User) -> String {
     let (path, home) = (std::env::var("PATH").unwrap(), remote.scratch.path().display());
     let script = format!(
         "#!/bin/sh\nwhile [ \"$1\" != -- ]; do [ \"$1\" = -t ] && t=1; shift; done\n[ -n \"$t\" ] && echo \"a terminal on $2\"; shift 2\n\
-         exec env -i HOME={home} PATH={path} LANG=C.UTF-8 TERM=\"$TERM\" \"$@\"\n"
+         exec env -i HOME={home} PATH={path} LANG=C.UTF-8 PILOTLIGHT_DISCOVER=false TERM=\"$TERM\" \"$@\"\n"
     );
     executable(&folder.join("ssh"), &script);
     format!("{}:{path}", folder.display())

@@ -454,6 +454,7 @@ fn command(scratch: &TempDir, homes: &[PathBuf], args: &[&str]) -> Command {
         .env("PILOTLIGHT_CONFIG", scratch.path().join(CONFIG))
         .env("LANG", "C.UTF-8")
         .env("TERM", "xterm-256color")
+        .env("PILOTLIGHT_DISCOVER", "false")
         .current_dir(scratch.path())
         .args(args);
     for home in homes {

@@ -2,6 +2,7 @@
 
 use super::adapter::{ADAPTERS, Adapter, FIRST};
 use super::home::Home;
+use super::runners::is_own_folder;
 use pilotlight_system::mounts::{self, Mounts, SilentHome};
 use pilotlight_system::paths;
 use std::ffi::OsString;
@@ -13,6 +14,8 @@ pub struct HomeSources<'a> {
     pub named: &'a [PathBuf],
     /// Those that the settings add.
     pub added: &'a [PathBuf],
+    /// Those that nobody named, and that processes were seen to use: real paths.
+    pub discovered: &'a [Home],
     /// The names of the agents that are switched off: only the command line leads to a home of theirs.
     pub off: &'a [&'static str],
     pub user_home: Option<&'a Path>,
@@ -42,6 +45,22 @@ impl Found {
     /// All that are followed.
     pub fn followed(&self) -> Vec<Home> {
         self.homes.iter().chain(&self.unread).cloned().collect()
+    }
+
+    /// Adds those of these homes, which nobody named, that are not among them.
+    pub fn add(&mut self, discovered: &[Home], off: &[&'static str]) {
+        let mounts = Mounts::read();
+        for home in discovered.iter().filter(|home| !off.contains(&home.adapter().profile().names.name)) {
+            let is_known = self.homes.iter().chain(&self.unread).any(|known| is_same(known, home, &mounts));
+            if is_known || !is_still_own(home, &mounts) {
+                continue;
+            }
+            // Nobody is told any more to make the first home.
+            if self.unread.is_empty() && self.homes.len() == 1 {
+                self.awaited.extend(self.homes.pop_if(|first| is_default(first) && first.is_absent()));
+            }
+            self.homes.push(home.clone());
+        }
     }
 }
 
@@ -115,7 +134,33 @@ fn find_among(
         Some(usual) => Some(Home::of(usual.adapter, home)),
         None => Some(Home::unread(home)),
     };
-    Found { homes, unread: unread.into_iter().filter_map(untold).collect(), silent, awaited }
+    let mut found = Found { homes, unread: unread.into_iter().filter_map(untold).collect(), silent, awaited };
+    if wanted.named.is_empty() {
+        found.add(wanted.discovered, wanted.off);
+    }
+    found
+}
+
+/// Whether a home is this one, which is named by its real path.
+pub fn is_same(home: &Home, real: &Home, mounts: &Mounts) -> bool {
+    home.adapter() == real.adapter() && (home.folder() == real.folder() || mounts.real(home.folder()) == real.folder())
+}
+
+/// Whether a home that nobody named is still where it was, a folder of our user's, and not behind a link or on a file system that
+/// may not answer.
+pub fn is_still_own(home: &Home, mounts: &Mounts) -> bool {
+    let folder = home.folder();
+    let is_real = mounts.resolve(folder).is_ok_and(|real| real == folder) && mounts.of(&folder.join("any")).is_none();
+    is_real && is_own_folder(folder)
+}
+
+/// The agents whose homes can be found by their processes, without those that are switched off.
+pub fn sought(off: &[&'static str]) -> Vec<&'static dyn Adapter> {
+    let is_sought = |adapter: &&'static dyn Adapter| {
+        let profile = adapter.profile();
+        !profile.home_variable.is_empty() && profile.fingerprint.is_some() && !off.contains(&profile.names.name)
+    };
+    ADAPTERS.iter().copied().filter(is_sought).collect()
 }
 
 /// What the agent's variable names, else what it makes in the user's home.
@@ -131,6 +176,12 @@ fn usual(
     let is_default = named.is_none();
     let home = named.map(PathBuf::from).or_else(|| Some(user_home?.join(adapter.profile().home)))?;
     Some(Usual { adapter, home, is_default })
+}
+
+/// Whether this is where an agent has its home if nobody names one.
+fn is_default(home: &Home) -> bool {
+    let usual = usual(home.adapter(), |name| std::env::var_os(name), paths::user_home().as_deref());
+    usual.is_some_and(|usual| usual.is_default && paths::absolute(&usual.home).as_deref() == Some(home.folder()))
 }
 
 /// Where an agent has its home, unless the user names others.
@@ -161,7 +212,7 @@ mod tests {
     }
 
     fn wanted(user: &Path) -> HomeSources<'_> {
-        HomeSources { named: &[], added: &[], off: &[], user_home: Some(user) }
+        HomeSources { named: &[], added: &[], discovered: &[], off: &[], user_home: Some(user) }
     }
 
     #[test]
@@ -200,7 +251,7 @@ mod tests {
     #[test]
     fn without_a_home_of_the_users_there_is_only_what_variables_name() {
         let found = |value: Option<&str>| {
-            let wanted = HomeSources { named: &[], added: &[], off: &[], user_home: None };
+            let wanted = HomeSources { named: &[], added: &[], discovered: &[], off: &[], user_home: None };
             let variable = |name: &str| value.filter(|_| name == "COPILOT_HOME").map(Into::into);
             let found = find_among(&wanted, variable, |homes, _| (homes, Vec::new(), Vec::new())).followed();
             found.iter().map(|home| home.folder().to_owned()).collect::<Vec<_>>()

@@ -1,7 +1,7 @@
 //! Which sessions live processes have open, beyond what the sessions' own files say, whichever agents they are.
 
 use super::adapter::Adapter;
-use super::runners::{Runner, shares};
+use super::runners::{HomeInUse, Runner, shares};
 use pilotlight_core::owner::{Doubt, Owner};
 use pilotlight_core::time::Time;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -65,6 +65,8 @@ pub struct OpenSessions {
     homes: Vec<(&'static dyn Adapter, PathBuf)>,
     /// The files of the programs that all these processes run.
     programs: Vec<PathBuf>,
+    /// The homes that live processes name.
+    in_use: Vec<HomeInUse>,
 }
 
 /// The sessions that the terminals of a home recorded as open, each with the time at which it was opened. It changes
@@ -90,8 +92,14 @@ impl OpenSession {
 
 impl OpenSessions {
     /// Nothing was scanned.
-    pub const NONE: &'static Self =
-        &Self { open: Vec::new(), runners: Vec::new(), lists_runners: false, homes: Vec::new(), programs: Vec::new() };
+    pub const NONE: &'static Self = &Self {
+        open: Vec::new(),
+        runners: Vec::new(),
+        lists_runners: false,
+        homes: Vec::new(),
+        programs: Vec::new(),
+        in_use: Vec::new(),
+    };
 
     pub(super) fn new(mut open: Vec<OpenSession>) -> Self {
         open.sort_by(|one, other| one.opened.cmp(&other.opened));
@@ -110,6 +118,17 @@ impl OpenSessions {
         let opened = self.open.iter().map(|opening| opening.pid);
         self.programs = find(&mut opened.chain(self.runners.iter().map(|runner| runner.pid)));
         self
+    }
+
+    /// The same with the homes that live processes name.
+    #[must_use]
+    pub(super) fn with_in_use(self, in_use: Vec<HomeInUse>) -> Self {
+        Self { in_use, ..self }
+    }
+
+    /// The homes that live processes name, of the agents that were [sought](super::scanner::OpenScanner::seek), followed or not.
+    pub fn homes_in_use(&self) -> &[HomeInUse] {
+        &self.in_use
     }
 
     /// The files of the programs that the processes run which were found: whoever starts another opens one.

@@ -1,5 +1,6 @@
 //! The files of agents' programs. Whoever starts an agent opens one of them, long before the new process writes anything.
 
+use super::adapter::Adapter;
 use super::fingerprint::scripts;
 use super::home::Home;
 use super::program_file::is_script_of;
@@ -12,11 +13,11 @@ use pilotlight_system::process::{arguments, executable};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// The programs of these sources' agents that are installed here, by the names that a shell finds them by. One on a file
-/// system that may not answer is left out.
-pub fn installed(homes: &[&Home]) -> Vec<PathBuf> {
+/// The programs of these agents that are installed here, by the names that a shell finds them by. One on a file system that may
+/// not answer is left out.
+pub fn installed(adapters: impl Iterator<Item = &'static dyn Adapter>) -> Vec<PathBuf> {
     let (path, home, mounts) = (std::env::var_os("PATH"), user_home(), Mounts::read());
-    let profiles = homes.iter().map(|home| home.adapter().profile()).filter(|profile| !profile.program.is_empty());
+    let profiles = adapters.map(|adapter| adapter.profile()).filter(|profile| !profile.program.is_empty());
     let named = profiles.flat_map(|profile| starting::candidates(profile, path.as_deref(), home.as_deref()));
     let local: BTreeSet<_> = named.filter(|program| mounts.of(program).is_none()).collect();
     local.into_iter().filter(|program| starting::is_program(program)).collect()

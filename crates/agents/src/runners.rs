@@ -3,6 +3,8 @@
 //! A home's own files say who runs its sessions. They do not know of a process of another home that shares the logs, and
 //! they may be deleted while their process lives. Here the processes are asked instead, those of our user alone. Of their
 //! environment, only the variables that name the agent's home and the user's are looked for.
+//!
+//! The same pass finds the [homes](HomeInUse) that processes name in their environment, whether they are followed or not.
 
 use super::adapter::Adapter;
 use super::home::Home;
@@ -37,6 +39,26 @@ pub struct Runner {
     /// It runs no session of its own, or another process does that for it.
     pub is_helper: bool,
 }
+
+/// A home that a live process names in its environment, by the variable of its agent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HomeInUse {
+    pub adapter: &'static dyn Adapter,
+    /// Its real path.
+    pub folder: PathBuf,
+    pub pid: u32,
+}
+
+/// What a pass over all processes found.
+#[derive(Debug, Default)]
+pub(super) struct Scan {
+    pub(super) runners: Vec<Runner>,
+    /// At most [`IN_USE_MAX`] of them.
+    pub(super) in_use: Vec<HomeInUse>,
+}
+
+/// The most homes in use that one scan tells of. A user runs a handful of agents, a test maybe hundreds.
+const IN_USE_MAX: usize = 64;
 
 /// What a process is by its program and its command line. `None`: it runs no session.
 pub type RoleOf = fn(&Path, &[OsString]) -> Option<Role>;
@@ -85,9 +107,10 @@ pub(super) fn identity(path: &Path) -> Option<Identity> {
     fs::metadata(path).ok().map(|meta| Identity::of(&meta))
 }
 
-/// The processes that may run sessions of these sources' agents. `now` is the wall clock.
+/// The processes that may run sessions of these sources' agents, and the homes in use of the `sought` agents. `now` is the wall
+/// clock.
 #[cfg(target_os = "linux")]
-pub(super) fn scan(homes: &[&Home], now: Time) -> Vec<Runner> {
+pub(super) fn scan(homes: &[&Home], sought: &[&'static dyn Adapter], now: Time) -> Scan {
     use super::adapter::ADAPTERS;
     use super::fingerprint::scripts;
     use super::program_file::is_node;
@@ -95,37 +118,47 @@ pub(super) fn scan(homes: &[&Home], now: Time) -> Vec<Runner> {
     use pilotlight_system::process::{arguments, births, executable, folder_of, is_of_our_user};
     use std::cell::OnceCell;
     use std::collections::HashSet;
+    let is_followed = |adapter: &'static dyn Adapter| homes.iter().any(|home| home.adapter() == adapter);
+    let role_of = |adapter: &'static dyn Adapter| adapter.role().filter(|_| is_followed(adapter));
     let adapters: Vec<_> =
-        ADAPTERS.iter().filter(|adapter| homes.iter().any(|home| home.adapter() == **adapter)).collect();
-    let adapters: Vec<_> = adapters.into_iter().filter_map(|adapter| Some((*adapter, adapter.role()?))).collect();
+        ADAPTERS.iter().copied().filter(|it| role_of(*it).is_some() || sought.contains(it)).collect();
     if adapters.is_empty() {
-        return Vec::new();
+        return Scan::default();
     }
     let (birth, mounts) = (births(now), OnceCell::new());
     let pids = fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = pids.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let mut in_use: Vec<HomeInUse> = Vec::new();
     let runner = |pid: u32| {
         let program = executable(pid)?;
         let scripts = scripts(&program, || arguments(pid));
-        let fingerprint = |adapter: &&'static dyn Adapter| adapter.profile().fingerprint.as_ref();
         let is_its = |adapter: &&'static dyn Adapter| {
-            fingerprint(adapter).is_some_and(|its| its.is_of(&program, scripts.as_deref()))
+            adapter.profile().fingerprint.as_ref().is_some_and(|its| its.is_of(&program, scripts.as_deref()))
         };
         let is_local = || mounts.get_or_init(Mounts::read).of(&program).is_none();
-        let is_in =
-            |adapter: &&'static dyn Adapter| fingerprint(adapter).is_some_and(|its| its.is_in_file_of(pid, is_local));
-        let by_name = adapters.iter().find(|(adapter, _)| is_its(adapter));
-        let (adapter, role) = by_name.or_else(|| adapters.iter().find(|(adapter, _)| is_in(adapter)))?;
+        let is_in = |adapter: &&'static dyn Adapter| {
+            // Where it is not used, no program is opened to see whether it is this one by another name.
+            let fingerprint = adapter.profile().fingerprint.as_ref().filter(|_| is_followed(*adapter));
+            fingerprint.is_some_and(|its| its.is_in_file_of(pid, is_local))
+        };
+        let adapter = *adapters.iter().find(|it| is_its(it)).or_else(|| adapters.iter().find(|it| is_in(it)))?;
         if pid == std::process::id() || !is_of_our_user(pid) {
             return None;
         }
-        let Role { named, continues, is_helper } = role(&program, &arguments(pid)?)?;
+        if sought.contains(&adapter)
+            && in_use.len() < IN_USE_MAX
+            && let Some(folder) = named_home(pid, adapter, mounts.get_or_init(Mounts::read))
+            && !in_use.iter().any(|known| known.adapter == adapter && known.folder == folder)
+        {
+            in_use.push(HomeInUse { adapter, folder, pid });
+        }
+        let Role { named, continues, is_helper } = role_of(adapter)?(&program, &arguments(pid)?)?;
         let (birth, folder) = (birth(pid)?, folder_of(pid));
         // Nothing may wait for a file system that does not answer.
         let is_local = |home: &PathBuf| mounts.get_or_init(Mounts::read).of(&home.join("any")).is_none();
-        let home = home_of(pid, *adapter, folder.as_deref()).filter(is_local);
+        let home = home_of(pid, adapter, folder.as_deref()).filter(is_local);
         let mut runner = Runner {
-            adapter: *adapter,
+            adapter,
             pid,
             born: birth.ticks,
             started: birth.at,
@@ -144,13 +177,45 @@ pub(super) fn scan(homes: &[&Home], now: Time) -> Vec<Runner> {
     // A package manager's launcher has the command line of the program that it started, and ends with it.
     let parents: HashSet<u32> = found.iter().filter(|(_, is_node, _)| !is_node).map(|(.., parent)| *parent).collect();
     let is_kept = |(runner, is_node, _): &(Runner, bool, u32)| !is_node || !parents.contains(&runner.pid);
-    found.into_iter().filter(is_kept).map(|(runner, ..)| runner).collect()
+    let runners = found.into_iter().filter(is_kept).map(|(runner, ..)| runner).collect();
+    Scan { runners, in_use }
 }
 
-/// The processes that may run sessions: this system does not show enough of them.
+/// The processes that may run sessions, and the homes in use: this system does not show enough of them.
 #[cfg(not(target_os = "linux"))]
-pub(super) fn scan(_: &[&Home], _: Time) -> Vec<Runner> {
-    Vec::new()
+pub(super) fn scan(_: &[&Home], _: &[&'static dyn Adapter], _: Time) -> Scan {
+    Scan::default()
+}
+
+/// The home that a process names by its agent's variable, by its real path, if that is a folder of our user's here. A relative
+/// one means another folder to whoever starts it elsewhere. What runs in a container or a sandbox does not tell us what to
+/// follow: a tool that may write only to `/tmp` could make up a home there, which is started from outside of the sandbox when
+/// one of its sessions is resumed.
+#[cfg(target_os = "linux")]
+fn named_home(pid: u32, adapter: &'static dyn Adapter, mounts: &pilotlight_system::mounts::Mounts) -> Option<PathBuf> {
+    use pilotlight_system::process::{is_as_free, variables};
+    let variable = adapter.profile().home_variable;
+    let named = variables(pid, &[variable])?.into_iter().map(|(_, value)| PathBuf::from(value)).next()?;
+    if !named.is_absolute() || !is_as_free(pid) {
+        return None;
+    }
+    // Nothing may wait for a file system that does not answer.
+    let folder = mounts.resolve(&named).ok().filter(|folder| mounts.of(&folder.join("any")).is_none())?;
+    is_own_folder(&folder).then_some(folder)
+}
+
+/// Whether this is a folder of our user's, itself and not by a link.
+#[cfg(unix)]
+pub(super) fn is_own_folder(folder: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let own = rustix::process::geteuid().as_raw();
+    fs::symlink_metadata(folder).is_ok_and(|meta| meta.is_dir() && meta.uid() == own)
+}
+
+/// Whether this is a folder of our user's: the system does not tell.
+#[cfg(not(unix))]
+pub(super) fn is_own_folder(_: &Path) -> bool {
+    false
 }
 
 /// The home of a process, by its environment. In another mount namespace, a path may mean another folder.

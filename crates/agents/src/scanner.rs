@@ -4,13 +4,15 @@ use super::adapter::{Adapter, SessionScanner};
 use super::home::Home;
 use super::openings::{OpenSession, OpenSessions};
 use super::programs;
-use super::runners;
+use super::runners::{self, HomeInUse, Scan};
 use pilotlight_core::time::Time;
 use std::time::Instant;
 
 /// Scans processes, and remembers what it has read of them.
 #[derive(Debug, Default)]
 pub struct OpenScanner {
+    /// The agents whose homes in use are looked for.
+    sought: Vec<&'static dyn Adapter>,
     scanners: Vec<(&'static dyn Adapter, Box<dyn SessionScanner>)>,
     scan: Option<OpenScan>,
 }
@@ -24,6 +26,11 @@ struct OpenScan {
 }
 
 impl OpenScanner {
+    /// From now on, also looks for the homes in use of these agents.
+    pub fn seek(&mut self, sought: Vec<&'static dyn Adapter>) {
+        self.sought = sought;
+    }
+
     /// Whether a scan is in progress.
     pub const fn is_running(&self) -> bool {
         self.scan.is_some()
@@ -70,7 +77,8 @@ impl OpenScanner {
         }
         let found = self.scan.take()?.found;
         let folders = homes.iter().map(|home| (home.adapter(), home.folder().to_owned())).collect();
-        let found = OpenSessions::new(found).with(runners::scan(homes, now), folders);
+        let Scan { runners, in_use } = runners::scan(homes, &self.sought, now);
+        let found = OpenSessions::new(found).with(runners, folders).with_in_use(in_use);
         Some(found.with_programs(|pids| programs::running(homes, pids)))
     }
 
@@ -106,4 +114,10 @@ impl OpenScanner {
     pub fn forget_unseen(&mut self) {
         self.scanners.iter_mut().for_each(|(_, scanner)| scanner.forget_unseen());
     }
+}
+
+/// The homes in use of these agents, where those of `homes` are followed.
+pub fn homes_in_use(homes: &[&Home], sought: &[&'static dyn Adapter]) -> Vec<HomeInUse> {
+    // No time of a process matters here.
+    runners::scan(homes, sought, Time(0)).in_use
 }

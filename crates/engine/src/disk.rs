@@ -22,6 +22,7 @@
 //! A folder that cannot be listed or read at the moment is not gone. A session is removed only when the system says that it
 //! does not exist.
 
+mod discovery;
 mod file_events;
 mod file_systems;
 mod history;
@@ -34,6 +35,7 @@ mod sessions;
 mod settings;
 mod timers;
 
+use super::discovered::Discovered;
 use super::last_seen::LastSeen;
 use super::ledger::{Ledger, Page};
 use super::parts::agenda::Agenda;
@@ -80,6 +82,8 @@ pub(super) struct Disk {
     said_silent: HashSet<HomeId>,
     pub(super) process_scans: ProcessScans,
     starts: Starts,
+    /// The homes that nobody named, if any are to be followed.
+    discovered: Option<Discovered>,
     pub(super) recent_resumes: RecentResumes,
     pub(super) seen: LastSeen,
     ledger: Ledger,
@@ -130,6 +134,7 @@ impl Disk {
             said_silent: HashSet::new(),
             process_scans: ProcessScans::new(),
             starts: Starts::default(),
+            discovered: None,
             recent_resumes: RecentResumes::default(),
             seen,
             rescan_at: now + RESCAN_INTERVAL,

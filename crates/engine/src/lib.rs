@@ -22,7 +22,7 @@
 //! - [`view`] is what shows the result.
 //! - [`observation`] is what a command is told: the sessions of a running tray, or of an engine that runs until it has
 //!   its first complete picture. [`past`] reads the sessions that an engine does not hold, because they are over.
-//! - [`ledger`], [`last_seen`] and [`exit_note`] are what our processes leave in the state folder for each other.
+//! - [`ledger`], [`last_seen`], [`discovered`] and [`exit_note`] are what our processes leave in the state folder for each other.
 //!
 //! Steps call connections, which call the disk, which changes the world, and all of them call parts: never the other way
 //! round.
@@ -37,6 +37,7 @@
 pub mod config;
 mod connections;
 pub mod control;
+pub mod discovered;
 mod disk;
 pub mod exit_note;
 pub mod hosts;
@@ -61,6 +62,7 @@ use crate::control::Command;
 use crate::control::opened::OpenedWindows;
 use crate::hosts::Purpose;
 use connections::Connections;
+use discovered::Discovered;
 use disk::Disk;
 use last_seen::LastSeen;
 use observation::PendingObservations;
@@ -141,6 +143,13 @@ impl Engine {
     /// Follows a settings file. Must be called before [`run`](Self::run).
     pub fn follow_settings(&mut self, source: SettingsSource) {
         self.disk.follow_settings(&self.world, source);
+    }
+
+    /// Also follows the homes that nobody named, if the settings say so: these, and those that processes are seen to use. Must be
+    /// called before [`run`](Self::run), after the settings are followed.
+    pub fn discover_homes(&mut self, discovered: Discovered) {
+        self.disk.discover_homes(&self.world, discovered);
+        self.world.changes.homes = true;
     }
 
     /// From now on, orders for a session that a command holds are forwarded to that command, which serves it in one of
@@ -264,6 +273,9 @@ impl Engine {
 
     /// Passes what changed in this iteration to the view.
     fn show_changes(&mut self, view: &mut dyn View) -> ControlFlow<()> {
+        if std::mem::take(&mut self.world.changes.homes) {
+            view.follow_also(&self.disk.discovered_folders());
+        }
         self.world.count_shared_owners();
         let World { fleet, changes, clock, .. } = &mut self.world;
         fleet.disambiguate_rows(&mut changes.updated);

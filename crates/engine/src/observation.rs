@@ -50,6 +50,9 @@ pub struct ObservedHome {
     pub agent: Box<str>,
     /// Its real path.
     pub path: Box<str>,
+    /// Since when it is followed, by the wall clock.
+    #[serde(default)]
+    pub since: Option<Time>,
     /// Its sessions, in no meaningful order.
     pub sessions: Vec<Session>,
 }
@@ -62,6 +65,7 @@ impl Observation {
             ObservedHome {
                 agent: home.adapter().name().into(),
                 path: canonical(home.folder()),
+                since: Some(disk.homes.since(number)),
                 sessions: sessions.map(|(_, session)| session.clone()).collect(),
             }
         };

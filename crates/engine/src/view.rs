@@ -23,6 +23,9 @@ pub trait View {
     /// The settings have changed, or the settings file is now invalid.
     fn configure(&mut self, _settings: &Settings<'_>) {}
 
+    /// Other homes are followed than before that nobody named: these.
+    fn follow_also(&mut self, _homes: &[PathBuf]) {}
+
     /// Whether the engine may reconnect sessions automatically if the settings ask for it. Only for views that stay to
     /// hold the connection: a command that watches next to the tray would interfere with it.
     fn may_auto_reconnect(&self) -> bool {

@@ -71,6 +71,8 @@ pub(crate) struct Changes {
     pub(crate) judged: Vec<Key>,
     /// Sessions that are gone.
     pub(crate) removed: Vec<Key>,
+    /// Other homes are followed than before that nobody named.
+    pub(crate) homes: bool,
     /// The view must be called even if no row differs.
     pub(crate) redraw: bool,
     /// A session at work went on after it had been silent for so long that its row says so.

@@ -61,7 +61,7 @@ pub use ancestry::ancestors;
 pub use ancestry::birth_of;
 pub use connections::connections;
 #[cfg(target_os = "linux")]
-pub use container::{Place, place_of, sees_same};
+pub use container::{Place, is_as_free, place_of, sees_same};
 pub use cpu::CpuSample;
 pub use exits::Exits;
 #[cfg(target_os = "linux")]

@@ -1,8 +1,10 @@
 //! A command that has the terminal in place of the live table, until it ends.
 
 use super::super::context::{Context, World};
+use pilotlight_agents::home::Home;
 use pilotlight_core::fleet::Row;
 use std::io::{self, BufRead, Write};
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -32,6 +34,7 @@ impl ForegroundCommand {
     /// `on_end` is called.
     pub(super) fn start(
         context: &Context,
+        discovered: &[PathBuf],
         arguments: &[&str],
         row: &Row,
         on_end: impl Fn() + Send + 'static,
@@ -42,9 +45,16 @@ impl ForegroundCommand {
         command.args(context.window.iter().map(|_| "--window=")).args(arguments);
         if context.demo.is_none() {
             // The same homes as this table, wherever they come from; on another machine, the ones that are there.
-            let homes = context.homes.iter().filter(|_| row.host.is_none());
+            let mut homes: Vec<&Path> = context.homes.iter().map(Home::folder).collect();
+            homes.extend(
+                discovered
+                    .iter()
+                    .map(PathBuf::as_path)
+                    .filter(|home| context.homes.iter().all(|it| it.folder() != *home)),
+            );
             command.args(row.host.iter().map(|host| format!("--host={host}")));
-            command.args(homes.flat_map(|home| ["--home".as_ref(), home.folder().as_os_str()]));
+            let homes = homes.into_iter().filter(|_| row.host.is_none());
+            command.args(homes.flat_map(|home| ["--home".as_ref(), home.as_os_str()]));
         }
         command.args(["--", &*row.id]);
         let (over, ended) = (Arc::<OnceLock<Instant>>::default(), Arc::<OnceLock<End>>::default());

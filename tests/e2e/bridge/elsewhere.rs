@@ -12,7 +12,19 @@ fn pilot_of(bridged: &Bridged) -> Pilot {
     let (home, path) = (format!("HOME={user}"), format!("PATH={}", std::env::var("PATH").unwrap_or_default()));
     let (run, config) = (format!("XDG_RUNTIME_DIR={user}/run"), format!("PILOTLIGHT_CONFIG={user}/pilotlight.toml"));
     let program = env!("CARGO_BIN_EXE_pilotlight");
-    let words = ["env", "-i", &home, &path, &run, &config, "LANG=C.UTF-8", program, "serve", "--stdio"];
+    let words = [
+        "env",
+        "-i",
+        &home,
+        &path,
+        &run,
+        &config,
+        "LANG=C.UTF-8",
+        "PILOTLIGHT_DISCOVER=false",
+        program,
+        "serve",
+        "--stdio",
+    ];
     let host = format!("[[host]]\nname = \"devbox\"\ncommand = {}\n", serde_json::to_string(&words).unwrap());
     Pilot::watching(Vec::new(), &host, &[])
 }

@@ -51,6 +51,7 @@ impl User {
         let mut command = Command::new(program());
         command
             .env_clear()
+            .env("PILOTLIGHT_DISCOVER", "false")
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .env("HOME", self.scratch.path())
             .env("XDG_RUNTIME_DIR", self.scratch.path().join("run"))

@@ -32,6 +32,13 @@ impl User {
         user
     }
 
+    /// Replaces the settings.
+    pub(crate) fn configure(&self, settings: &str) {
+        let folder = self.scratch.path().join(".config/pilotlight");
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("config.toml"), settings).unwrap();
+    }
+
     /// A user with a working session, and a `watch` that has reported it.
     pub(crate) fn working(n: u32) -> (Self, Folder, Owner, Watch) {
         let user = Self::new();
@@ -74,6 +81,8 @@ impl User {
             .env("HOME", self.scratch.path())
             .env("LANG", "C.UTF-8")
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            // Other tests' agents run on this machine, too.
+            .env("PILOTLIGHT_DISCOVER", "false")
             .args(args)
             .stdin(Stdio::null());
         command

@@ -92,7 +92,7 @@ fn case_528_a_launcher_is_not_taken_for_the_program_that_it_started() {
     let mut launcher = launcher.arg(&script).stdin(Stdio::null()).spawn().unwrap();
     let home = Home::of(&Codex, at("home/.codex"));
     let found = || {
-        let runners = scan(&[&home], Clock::start().now().wall);
+        let runners = scan(&[&home], &[], Clock::start().now().wall).runners;
         let of_ours = |runner: &Runner| executable_below(runner.pid, scratch.path());
         runners.into_iter().filter(of_ours).map(|runner| runner.pid).collect::<Vec<_>>()
     };

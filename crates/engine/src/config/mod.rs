@@ -46,7 +46,7 @@ pub use self::values::{Config, List};
 use self::form::Value;
 use self::printable::shown;
 use self::problem::{Instead, Problems};
-use self::settings::{SETTINGS, Setting, contradiction, table};
+use self::settings::{SETTINGS, SHORT, Setting, contradiction, table};
 
 /// Larger files are refused. In bytes.
 const LARGEST: u64 = 1024 * 1024;
@@ -147,6 +147,8 @@ impl Reader<'_> {
                 self.config.on_change = on_change::read(key.span().start, value, &mut self.report);
             } else if key.get_ref() == host::TABLE {
                 self.config.hosts = host::read(key.span().start, value, &mut self.report);
+            } else if key.get_ref() == SHORT.0 && !matches!(value.get_ref(), DeValue::Table(_)) {
+                self.setting_named(SHORT.0, SETTINGS.iter().position(|s| (s.table, s.key) == SHORT), key, value);
             } else if let Some(table) = table(key.get_ref()) {
                 let DeValue::Table(entries) = value.get_ref() else {
                     let kind = value.get_ref().type_str();
@@ -164,17 +166,29 @@ impl Reader<'_> {
     }
 
     fn setting(&mut self, table: &'static str, key: &Spanned<DeString<'_>>, value: &Value<'_>) {
-        let Some(index) = SETTINGS.iter().position(|s| s.table == table && s.key == key.get_ref()) else {
+        let index = SETTINGS.iter().position(|s| s.table == table && s.key == key.get_ref());
+        let name = index.map(|index| SETTINGS[index].name()).unwrap_or_default();
+        if !self.setting_named(&name, index, key, value) {
             if let Some(meant) = self.report.unknown_key(table, key) {
                 self.meant.push((table.to_owned(), meant));
             }
-            return;
-        };
+        }
+    }
+
+    /// Reads the setting at this index, which the document calls `name`. Returns false if there is none.
+    fn setting_named(
+        &mut self,
+        name: &str,
+        index: Option<usize>,
+        key: &Spanned<DeString<'_>>,
+        value: &Value<'_>,
+    ) -> bool {
+        let Some(index) = index else { return false };
         let setting = &SETTINGS[index];
         match setting.set(&mut self.config, value) {
             Ok(()) => self.written[index] = Some(key.span().start),
             Err(wrong) => {
-                let wrong = wrong.of(&setting.name(), setting.form);
+                let wrong = wrong.of(name, setting.form);
                 self.keep(setting);
                 let value = setting.show(&self.config);
                 let is_default = value == setting.default();
@@ -182,6 +196,7 @@ impl Reader<'_> {
                 self.report.add(Some(wrong.at), wrong.what, format!("{instead} is used"));
             }
         }
+        true
     }
 
     /// Keeps the settings that unknown keys were probably meant to set: with a typo in its name, a setting that hides

@@ -6,7 +6,7 @@ use super::{host, on_change, server};
 
 /// Settings whose values may hold names or paths, which a bug report must not show.
 pub(super) const PRIVATE: [&str; 5] =
-    ["homes", "owners.names", "actions.terminal", "actions.copilot", "actions.continue-prompt"];
+    ["homes.also", "owners.names", "actions.terminal", "actions.copilot", "actions.continue-prompt"];
 
 /// The settings that differ from their defaults, each with its name and value. Without servers and commands.
 pub fn changed(config: &Config) -> Vec<(String, String)> {

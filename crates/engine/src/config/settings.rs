@@ -63,6 +63,9 @@ pub(super) fn name(table: &str, key: &str) -> String {
     if table.is_empty() { key.to_owned() } else { format!("{table}.{key}") }
 }
 
+/// The table and the key that a list at the top level stands for: `homes = [...]` is short for `[homes] also = [...]`.
+pub(super) const SHORT: (&str, &str) = ("homes", "also");
+
 /// The table of this name, if it holds settings.
 pub(super) fn table(name: &str) -> Option<&'static str> {
     SETTINGS.iter().map(|setting| setting.table).find(|&table| table == name && !table.is_empty())
@@ -110,10 +113,12 @@ const fn switch(agent: &'static str) -> Setting {
 
 /// The settings that are a field each.
 const FIELDS: &[Setting] = settings! {
-    [""]
+    ["homes"]
     /// Further homes of agents to watch, besides the usual ones (COPILOT_HOME or ~/.copilot, and so on). Which agent a home
     /// is of is told by what is in it.
-    "homes": FOLDERS => homes;
+    "also": FOLDERS => homes.also;
+    /// Watch the homes, too, that your agents' processes name in their environment, and remember them. On Linux.
+    "discover": SWITCH => homes.discover;
 
     ["limits"]
     /// No tool used in this turn: `quiet` after this silence.

@@ -8,7 +8,7 @@ mod on_change;
 use proptest::prelude::*;
 
 use super::problem::Position;
-use super::values::Owners;
+use super::values::{Homes, Owners};
 use super::*;
 use pilotlight_core::limits::Limits;
 use pilotlight_core::time::Span;
@@ -40,6 +40,7 @@ fn wrong(text: &str) -> Vec<String> {
     // These may hide more than usual then (case 621).
     config.notifications.rules.detail = Config::default().notifications.rules.detail;
     config.actions.ask_servers = Config::default().actions.ask_servers;
+    config.homes.discover = Config::default().homes.discover;
     assert_eq!(config, Config::default(), "{text}");
     problems
 }
@@ -73,7 +74,7 @@ fn every_kind_of_setting_is_read() {
     assert_eq!(
         config,
         Config {
-            homes: vec![format!("{ROOT}srv/copilot").into(), "~/other".into()],
+            homes: Homes { also: vec![format!("{ROOT}srv/copilot").into(), "~/other".into()], discover: true },
             limits,
             owners: Owners { names: vec!["copilot-nightly".into()] },
             list: List { ended_for: Span::hours(48), ended_most: 0, last_message: false },
@@ -99,11 +100,22 @@ fn every_limit_has_one_key() {
 #[test]
 fn the_list_of_settings_is_in_order() {
     let mut tables: Vec<_> = SETTINGS.iter().map(|setting| setting.table).collect();
-    assert_eq!(tables[0], "", "the top level cannot follow a table");
     tables.dedup();
     assert_eq!(
         tables,
-        ["", "limits", "owners", "list", "tray", "actions", "claude-code", "codex", "notifications", "log", "agents"],
+        [
+            "homes",
+            "limits",
+            "owners",
+            "list",
+            "tray",
+            "actions",
+            "claude-code",
+            "codex",
+            "notifications",
+            "log",
+            "agents"
+        ],
         "the settings of a table are together"
     );
     for setting in SETTINGS.iter() {
@@ -119,7 +131,7 @@ fn an_unknown_key_is_reported_with_its_position_and_the_nearest_key() {
     let path = Path::new("/home/u/.config/pilotlight/config.toml");
     assert_eq!(
         parse("home = []", path).1[0].to_string(),
-        "/home/u/.config/pilotlight/config.toml:1:1: unknown key `home`, did you mean `homes`? It is ignored."
+        "/home/u/.config/pilotlight/config.toml:1:1: unknown key `home`, did you mean `[homes]`? It is ignored."
     );
 }
 
@@ -378,7 +390,8 @@ fn any_config() -> impl Strategy<Value = Config> {
         let lines = keys.zip(spans).map(|(setting, at)| format!("{} = \"{}\"\n", setting.key, span::text(at)));
         right(&format!("[limits]\n{}", lines.collect::<String>())).limits
     });
-    let homes = prop::collection::vec(folder, 0..4);
+    let homes = (prop::collection::vec(folder, 0..4), any::<bool>());
+    let homes = homes.prop_map(|(also, discover)| Homes { also, discover });
     let names = prop::collection::vec(program, 0..4);
     let list = (span(), 0..usize::MAX >> 1, any::<bool>());
     let list = list.prop_map(|(ended_for, ended_most, last_message)| List { ended_for, ended_most, last_message });
@@ -389,6 +402,19 @@ fn any_config() -> impl Strategy<Value = Config> {
         let owners = Owners { names };
         Config { homes, limits, owners, list, actions, notifications, servers, on_change, hosts, ..Config::default() }
     })
+}
+
+#[test]
+fn case_796_homes_are_a_list_or_a_table() {
+    let homes = |text: &str| right(text).homes;
+    let also = |also: &[&str], discover| Homes { also: also.iter().map(PathBuf::from).collect(), discover };
+    assert_eq!(homes(""), also(&[], true));
+    assert_eq!(homes("homes = ['~/a']"), also(&["~/a"], true));
+    assert_eq!(homes("[homes]\nalso = ['~/a']\ndiscover = false"), also(&["~/a"], false));
+    assert_eq!(homes("homes.discover = false"), also(&[], false));
+    // A mistake discovers nothing that was not discovered before.
+    let after = |text: &str| parse(text, Path::new("config.toml")).0.homes.discover;
+    assert!(!after("[homes]\ndiscover = 1") && !after("[homes]\ndiscovr = false") && !after("[homes"));
 }
 
 proptest! {

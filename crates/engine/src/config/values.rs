@@ -12,8 +12,7 @@ use pilotlight_system::paths::{expand, program, user_home};
 /// All settings. `settings.rs` explains each field at its key.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Config {
-    /// As written: [`pilotlight_system::paths::homes`] expands a leading `~`.
-    pub homes: Vec<PathBuf>,
+    pub homes: Homes,
     pub agents: Agents,
     pub limits: Limits,
     pub owners: Owners,
@@ -38,6 +37,7 @@ impl Config {
         let mut config = Self::default();
         config.notifications.rules.detail = alert::Detail::None;
         config.actions.ask_servers = false;
+        config.homes.discover = false;
         config
     }
 }
@@ -84,6 +84,21 @@ impl OnChange {
     pub fn program(&self) -> Option<PathBuf> {
         let written = Path::new(self.run.first()?);
         program(&expand(written, user_home().as_deref())?, std::env::var_os("PATH").as_deref())
+    }
+}
+
+/// `[homes]`: which homes are watched, besides the usual ones.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Homes {
+    /// As written: [`pilotlight_system::paths::homes`] expands a leading `~`.
+    pub also: Vec<PathBuf>,
+    /// Whether those that processes of agents use are watched, too.
+    pub discover: bool,
+}
+
+impl Default for Homes {
+    fn default() -> Self {
+        Self { also: Vec::new(), discover: true }
     }
 }
 

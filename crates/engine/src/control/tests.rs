@@ -20,7 +20,8 @@ use tempfile::TempDir;
 /// What the tray says of its sessions.
 fn observation() -> Observation {
     let session = Session::new(Agent::reported("robot").unwrap(), "one");
-    let home = ObservedHome { agent: "robot".into(), path: "/home/dev/.robot".into(), sessions: vec![session] };
+    let home =
+        ObservedHome { agent: "robot".into(), path: "/home/dev/.robot".into(), since: None, sessions: vec![session] };
     Observation { now: Moment::default(), homes: vec![home] }
 }
 

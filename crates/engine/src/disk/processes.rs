@@ -40,9 +40,11 @@ impl Disk {
     }
 
     /// Scans processes because an agent was started. One that goes on with a session says so in its log, or where its home
-    /// is followed; one that says nothing matters only to sessions that nobody is known to run.
+    /// is followed; one that says nothing matters only to sessions that nobody is known to run, and if it may have another home.
     pub(super) fn look_for_started(&mut self, world: &World) {
-        if world.fleet.entries().any(|(_, entry)| entry.session.observed.owner.live().is_none()) {
+        let may_have_other_home = !self.sought(world).is_empty();
+        if may_have_other_home || world.fleet.entries().any(|(_, entry)| entry.session.observed.owner.live().is_none())
+        {
             self.process_scans.request(world.now().awake);
         }
     }
@@ -52,8 +54,10 @@ impl Disk {
         if !self.watcher.has_room() {
             return;
         }
-        let (homes, running) = (self.homes.homes(), self.process_scans.openings().programs());
-        let watched = self.starts.programs(running, || programs::installed(&homes));
+        let (homes, running, sought) =
+            (self.homes.homes(), self.process_scans.openings().programs(), self.sought(world));
+        let adapters = homes.iter().map(|home| home.adapter()).chain(sought);
+        let watched = self.starts.programs(running, || programs::installed(adapters));
         if self.watcher.watch_programs(&watched) {
             self.starts.watched_anew(world.now().awake);
         }
@@ -61,6 +65,7 @@ impl Disk {
 
     fn openings_changed(&mut self, world: &mut World, differing: Vec<Key>) {
         self.watch_programs(world);
+        self.take_homes_in_use(world);
         self.follow_homes_besides(world);
         for key in differing {
             if world.fleet.holds(&key) || self.history.contains(&key) {

@@ -14,7 +14,7 @@ impl Disk {
     /// Follows a settings file.
     pub(crate) fn follow_settings(&mut self, world: &World, source: SettingsSource) {
         let file = self.settings_file.insert(SettingsFile::new(source, &world.config));
-        let homes = file.homes(&world.config);
+        let homes = file.homes(&world.config, &[]);
         self.await_homes(homes);
     }
 
@@ -59,7 +59,9 @@ impl Disk {
     /// attached to. Returns, in words, what must wait for the next start.
     pub(crate) fn follow_homes(&mut self, world: &mut World, is_attached: impl Fn(&Key) -> bool) -> Vec<String> {
         let mut later = Vec::new();
-        let Some(wanted) = self.settings_file.as_ref().map(|file| file.homes(&world.config)) else { return later };
+        let discovered = self.discovered_homes(world);
+        let wanted = self.settings_file.as_ref().map(|file| file.homes(&world.config, &discovered));
+        let Some(wanted) = wanted else { return later };
         let wanted = self.await_homes(wanted);
         for home in self.homes.wanted() {
             if self.homes.is_beside(home) || wanted.iter().any(|wanted| self.homes.home(home).is(wanted)) {
@@ -72,18 +74,38 @@ impl Disk {
                 );
                 continue;
             }
-            let of_home = |key: &Key| key.home == home;
-            let keys: HashSet<_> = self.history.iter().chain(world.fleet.keys()).filter(of_home).collect();
-            for key in keys {
-                self.remove_session(world, &key);
-            }
-            self.history.forget_home(home);
-            self.stop_following(home);
+            self.leave_home(world, home);
         }
         self.follow_more(wanted);
         self.check_homes(world);
         self.start_listing(world, &self.homes.numbers());
         later
+    }
+
+    /// Follows what the settings lead to now with these homes that nobody named, and no longer those of them that `left` names.
+    pub(super) fn follow_discovered(&mut self, world: &mut World, discovered: &[Home], left: &[Home]) {
+        let Some(file) = &self.settings_file else { return };
+        let wanted = file.homes(&world.config, discovered);
+        let wanted = self.await_homes(wanted);
+        for home in self.homes.wanted() {
+            let its = self.homes.home(home);
+            if !self.homes.is_beside(home) && left.contains(its) && !wanted.iter().any(|wanted| its.is(wanted)) {
+                self.leave_home(world, home);
+            }
+        }
+        self.follow_more(wanted);
+        self.check_homes(world);
+    }
+
+    /// Follows a home no longer.
+    fn leave_home(&mut self, world: &mut World, home: HomeId) {
+        let of_home = |key: &Key| key.home == home;
+        let keys: HashSet<_> = self.history.iter().chain(world.fleet.keys()).filter(of_home).collect();
+        for key in keys {
+            self.remove_session(world, &key);
+        }
+        self.history.forget_home(home);
+        self.stop_following(home);
     }
 
     /// Follows the homes that agents have made since: one that is used for the first time. Called when something appears
@@ -93,7 +115,7 @@ impl Disk {
             return; // it may be asked for one
         }
         let Some(file) = self.settings_file.as_ref().filter(|file| file.may_grow()) else { return };
-        let (wanted, awaited) = (file.homes(&world.config), self.awaited.len());
+        let (wanted, awaited) = (file.homes(&world.config, &self.discovered_homes(world)), self.awaited.len());
         let wanted = self.await_homes(wanted);
         if self.follow_more(wanted) {
             self.check_homes(world);
@@ -170,7 +192,7 @@ mod tests {
         let (first, later) = (Home::at(&scratch.path().join("first")), Home::at(&scratch.path().join("later")));
         let (mut disk, world) = Disk::alone(std::slice::from_ref(&first), Config::default(), LastSeen::default());
         let made = later.clone();
-        let homes = move |_: &Config| {
+        let homes = move |_: &Config, _: &[Home]| {
             let there = [&made].into_iter().filter(|home| home.root().is_dir());
             let homes = [&first].into_iter().chain(there).cloned().collect();
             Followed { homes, awaited: Vec::new() }
@@ -198,7 +220,7 @@ mod tests {
         fs::create_dir_all(first.root()).unwrap();
         let (mut disk, mut world) = Disk::alone(std::slice::from_ref(&first), Config::default(), LastSeen::default());
         let (followed, made) = (first.clone(), later.clone());
-        let homes = move |_: &Config| match made.folder().is_dir() {
+        let homes = move |_: &Config, _: &[Home]| match made.folder().is_dir() {
             true => Followed { homes: vec![followed.clone(), made.clone()], awaited: Vec::new() },
             false => Followed { homes: vec![followed.clone()], awaited: vec![made.clone()] },
         };

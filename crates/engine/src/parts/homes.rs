@@ -5,6 +5,7 @@ use pilotlight_agents::home::Home;
 use pilotlight_agents::listing_cache::ListingCache;
 use pilotlight_core::session::{HomeId, Key};
 use pilotlight_core::time::{Span, Time};
+use pilotlight_system::clock::Clock;
 use pilotlight_system::identity::Identity;
 use std::collections::HashSet;
 use std::fs;
@@ -36,6 +37,8 @@ struct HomeState {
     /// What marks of its sessions are found by.
     hash: HomeHash,
     is_followed: bool,
+    /// Since when, by the wall clock.
+    since: Time,
     /// Nobody named it: it is followed for what its processes say of sessions that a followed home has, too.
     is_beside: bool,
     /// It turned out to be another agent's, and is not watched as such yet.
@@ -72,6 +75,7 @@ impl HomeState {
             home,
             hash,
             is_followed: true,
+            since: Clock::start().now().wall,
             is_beside: false,
             is_retold: false,
             is_answering: true,
@@ -140,6 +144,11 @@ impl Homes {
     /// Where a session is: its folder, or its file.
     pub(crate) fn path(&self, key: &Key) -> PathBuf {
         self.home(key.home).path(&key.id)
+    }
+
+    /// Since when a home is followed, by the wall clock.
+    pub(crate) fn since(&self, home: HomeId) -> Time {
+        self.homes[home.0].since
     }
 
     /// The home that a session is in.

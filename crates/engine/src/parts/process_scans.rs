@@ -4,6 +4,7 @@
 use super::agenda::READ_SLICE;
 use super::homes::Homes;
 use super::throttle::Throttle;
+use pilotlight_agents::adapter::Adapter;
 use pilotlight_agents::openings::{Noted, OpenSession, OpenSessions};
 use pilotlight_agents::scanner::OpenScanner;
 use pilotlight_core::session::{HomeId, Key};
@@ -59,6 +60,11 @@ impl ProcessScans {
     /// The process that has a session open without a lock, or may be about to open it.
     pub(crate) fn opener(&self, homes: &Homes, key: &Key) -> Option<&OpenSession> {
         self.openings.opener(homes.root(key.home), &key.id)
+    }
+
+    /// From now on, also looks for the homes in use of these agents.
+    pub(crate) fn seek(&mut self, sought: Vec<&'static dyn Adapter>) {
+        self.scanner.seek(sought);
     }
 
     /// Whether a scan is running.

@@ -9,6 +9,7 @@
 
 use crate::config::{self, Config, Problem};
 use crate::view::{Settings, View};
+use pilotlight_agents::home::Home;
 use pilotlight_agents::homes::Followed;
 use pilotlight_core::time::{Span, Time};
 use pilotlight_system::log::{self, cause, private};
@@ -19,8 +20,8 @@ use std::time::SystemTime;
 /// How long the file must be unchanged before it is read.
 const DEBOUNCE: Span = Span(200);
 
-/// Returns the homes that a configuration leads to.
-pub(crate) type HomesOf = Box<dyn Fn(&Config) -> Followed + Send>;
+/// Returns the homes that a configuration leads to, with those of the given ones that nobody named.
+pub(crate) type HomesOf = Box<dyn Fn(&Config, &[Home]) -> Followed + Send>;
 
 /// Where the settings come from.
 pub struct SettingsSource {
@@ -77,6 +78,11 @@ impl SettingsFile {
         self.changed
     }
 
+    /// Whether nothing is wrong with the file.
+    pub(crate) fn is_valid(&self) -> bool {
+        self.source.problems.is_empty()
+    }
+
     /// The file's path.
     pub(crate) fn path(&self) -> &Path {
         &self.source.path
@@ -125,9 +131,9 @@ impl SettingsFile {
         }
     }
 
-    /// The homes that a configuration leads to.
-    pub(crate) fn homes(&self, config: &Config) -> Followed {
-        (self.source.homes)(config)
+    /// The homes that a configuration leads to, with those of the given ones that nobody named.
+    pub(crate) fn homes(&self, config: &Config, discovered: &[Home]) -> Followed {
+        (self.source.homes)(config, discovered)
     }
 
     /// Whether homes may be followed that are not there yet.
@@ -137,7 +143,7 @@ impl SettingsFile {
 
     /// Passes the settings in force, and what is wrong with the file, to the view.
     pub(crate) fn notify(&self, view: &mut dyn View, config: &Config, later: &[String], at_start: bool) {
-        let homes: Vec<_> = self.homes(config).homes.iter().map(|home| home.folder().to_owned()).collect();
+        let homes: Vec<_> = self.homes(config, &[]).homes.iter().map(|home| home.folder().to_owned()).collect();
         view.configure(&Settings { config, homes: &homes, problems: &self.source.problems, later, at_start });
     }
 }
@@ -188,10 +194,8 @@ mod tests {
     /// Follows a file that was just read.
     fn followed(path: &Path) -> SettingsFile {
         let (config, problems) = config::load(path, None);
-        let homes: HomesOf = Box::new(|_| Followed {
-            homes: vec![pilotlight_agents::home::Home::at(Path::new("/home"))],
-            ..Followed::default()
-        });
+        let homes: HomesOf =
+            Box::new(|_, _| Followed { homes: vec![Home::at(Path::new("/home"))], ..Followed::default() });
         SettingsFile::new(
             SettingsSource { path: path.to_owned(), problems, homes, saved: None, may_grow: false },
             &config,

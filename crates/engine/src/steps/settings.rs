@@ -52,6 +52,7 @@ impl Engine {
         }
         self.connections.configure_bridges(&self.world.config);
         self.world.fleet.set_limits(self.world.config.limits);
+        self.disk.discovery_changed(&mut self.world);
         later.extend(
             self.disk.follow_homes(&mut self.world, |key| self.connections.tasks.connection_state(key).is_some()),
         );

@@ -86,9 +86,49 @@ pub fn sees_same(pid: u32, path: &Path) -> Option<bool> {
     Some(theirs.is_some() && theirs == ours)
 }
 
+/// Whether a process sees the files that this one sees, and may do what this one may: it is in no container, no sandbox and
+/// under no other root. `false` if that cannot be read.
+pub fn is_as_free(pid: u32) -> bool {
+    let root = |pid: &str| fs::read_link(format!("/proc/{pid}/root")).ok();
+    let shares_root = root(&pid.to_string()).zip(root("self")).is_some_and(|(theirs, ours)| theirs == ours);
+    let status = |pid: &str| fs::read_to_string(format!("/proc/{pid}/status")).ok();
+    let (theirs, ours) = (status(&pid.to_string()), status("self"));
+    let is_confined = theirs.as_deref().map(confinement) != ours.as_deref().map(confinement);
+    shares_root && !is_confined && place_of(pid).is_none()
+}
+
+/// Whether a process may gain no rights, and the number of its system calls' filter, by its `status`. What confines it there, it
+/// cannot lift, and neither can what it starts.
+fn confinement(status: &str) -> (Option<&str>, Option<&str>) {
+    let value = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
+    (value("NoNewPrivs:"), value("Seccomp:"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn case_790_a_confined_process_is_known_by_what_it_cannot_lift() {
+        use std::process::{Command, Stdio};
+        let waits = |program: &str, words: &[&str]| {
+            let mut command = Command::new(program);
+            command.args(words).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()
+        };
+        assert!(is_as_free(std::process::id()));
+        assert!(!is_as_free(u32::MAX), "there is none");
+        assert_eq!(confinement("Name:\tx\nNoNewPrivs:\t1\nSeccomp:\t2\n"), (Some("1"), Some("2")));
+        assert_eq!(confinement(""), (None, None));
+        // A tool of util-linux that confines what it starts, as an agent's sandbox does.
+        let Ok(mut child) = waits("setpriv", &["--no-new-privs", "cat"]) else { return };
+        let is_cat = || fs::read_link(format!("/proc/{}/exe", child.id())).is_ok_and(|exe| !exe.ends_with("setpriv"));
+        let begun = std::time::Instant::now();
+        while !is_cat() && begun.elapsed().as_secs() < 30 {
+            std::thread::yield_now();
+        }
+        assert!(!is_as_free(child.id()));
+        child.kill().and_then(|()| child.wait()).unwrap();
+    }
 
     #[test]
     fn case_435_a_container_is_known_by_its_control_groups() {
