@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 /// not answer is left out.
 pub fn installed(adapters: impl Iterator<Item = &'static dyn Adapter>) -> Vec<PathBuf> {
     let (path, home, mounts) = (std::env::var_os("PATH"), user_home(), Mounts::read());
-    let profiles = adapters.map(|adapter| adapter.profile()).filter(|profile| !profile.program.is_empty());
+    let profiles = adapters.map(Adapter::profile).filter(|profile| !profile.program.is_empty());
     let named = profiles.flat_map(|profile| starting::candidates(profile, path.as_deref(), home.as_deref()));
     let local: BTreeSet<_> = named.filter(|program| mounts.of(program).is_none()).collect();
     local.into_iter().filter(|program| starting::is_program(program)).collect()
