@@ -286,8 +286,14 @@ mod tests {
     fn every_bar_shows_the_command_that_is_asked_for() {
         let asks_for = |text: Option<&str>| {
             let text = text.map(Into::into);
-            let request =
-                RequestView { id: "r".into(), kind: "shell".into(), text, paths: Vec::new(), reads_plain: true };
+            let request = RequestView {
+                id: "r".into(),
+                kind: "shell".into(),
+                text,
+                paths: Vec::new(),
+                reads_plain: true,
+                by: None,
+            };
             let because = "asks for permission: shell".into();
             Row { because, request: Some(request), ..row("shop", Status::NeedsPermission) }
         };

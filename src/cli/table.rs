@@ -83,7 +83,8 @@ pub(super) fn lines(rows: &[Row], ids: &ShortIds<'_>, now: Time, style: Style) -
     let below = style.width.map_or(usize::MAX, |width| width.saturating_sub(INDENT.len()));
     // The full reasons change every few seconds, and no line must come and go with that.
     let reasons: Vec<_> = rows.iter().map(|row| row.brief_reason(now)).collect();
-    let are_beside = reasons.iter().any(|reason| reason.width() <= beside);
+    let ends: Vec<_> = rows.iter().map(|row| end(row, style.unicode)).collect();
+    let are_beside = reasons.iter().zip(&ends).any(|(reason, end)| reason.width() + end.width() <= beside);
     let head = format!(
         "{}  {}  {}{}  {}{}",
         pad("STATUS", status_width),
@@ -94,7 +95,8 @@ pub(super) fn lines(rows: &[Row], ids: &ShortIds<'_>, now: Time, style: Style) -
         if are_beside { "  REASON" } else { "" }
     );
     let mut lines = vec![paint(&fit(head.trim_end(), style.width.unwrap_or(usize::MAX)), "1", style)];
-    for ((((row, age), id), label), reason) in rows.iter().zip(&ages).zip(&ids).zip(&labels).zip(&reasons) {
+    let texts = ids.iter().zip(&labels).zip(reasons.iter().zip(&ends));
+    for ((row, age), ((id, label), (reason, end))) in rows.iter().zip(&ages).zip(texts) {
         let mark = shape(row.status, style.unicode);
         let status = paint(&pad(&format!("{mark} {}", row.status), status_width), colour(row.status), style);
         let unseen = match (row.unseen, style.unicode) {
@@ -106,10 +108,10 @@ pub(super) fn lines(rows: &[Row], ids: &ShortIds<'_>, now: Time, style: Style) -
         let agent = agents.cell(row.agent.word());
         let before = format!("{status}  {}  {agent}{name}  {}", pad(id, id_width), pad(age, age_width));
         // What does not fit of the full reason is in the column of ages, too.
-        let is_beside = reason.width() <= beside;
-        let reason_width = if is_beside { beside } else { below };
+        let is_beside = reason.width() + end.width() <= beside;
+        let reason_width = (if is_beside { beside } else { below }).saturating_sub(end.width());
         let full = Some(row.reason(now)).filter(|full| full.width() <= reason_width);
-        let reason = full.unwrap_or_else(|| fit(reason, reason_width));
+        let reason = full.unwrap_or_else(|| fit(reason, reason_width)) + end;
         let line = match is_beside {
             true => format!("{before}  {reason}").trim_end().to_owned(),
             false => format!("{}\n{INDENT}{reason}", before.trim_end()),
@@ -117,6 +119,11 @@ pub(super) fn lines(rows: &[Row], ids: &ShortIds<'_>, now: Time, style: Style) -
         lines.push(columns(&line, style.unicode).into_owned());
     }
     lines
+}
+
+/// What comes after the reason.
+fn end(row: &Row, unicode: bool) -> String {
+    row.end_mark().map_or_else(String::new, |(mark, ascii)| format!(" {}", if unicode { mark } else { ascii }))
 }
 
 /// The column of agents, where the rows are of several: else it has no width.
@@ -219,6 +226,25 @@ mod tests {
 
     fn style(width: Option<usize>) -> Style {
         Style { width, height: None, colour: false, unicode: true }
+    }
+
+    #[test]
+    fn case_798_a_context_that_is_nearly_full_is_marked_at_the_end_of_its_row() {
+        use pilotlight_core::facts::ContextUse;
+        let full = Some(ContextUse { used: 95, window: Some(100) });
+        let row = Row { context: full, ..row("x", Status::Working, &"long ".repeat(40)) };
+        for (width, unicode) in [(50, true), (80, false), (120, true), (4000, true)] {
+            let style = Style { unicode, ..style(Some(width)) };
+            let lines = lines(std::slice::from_ref(&row), Time(0), style);
+            let last = lines[1].lines().last().unwrap();
+            assert!(last.ends_with(if unicode { " ◕" } else { " %" }) && last.width() <= width, "{width}: {last}");
+        }
+        let ended = Row { status: Status::Ended, ..row.clone() };
+        let unknown = Row { context: Some(ContextUse { used: 95, window: None }), ..row.clone() };
+        let unreached = Row { reached: false, ..row };
+        for row in [ended, unknown, unreached] {
+            assert_eq!(row.end_mark(), None, "{}", row.status);
+        }
     }
 
     #[test]

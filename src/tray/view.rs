@@ -60,6 +60,8 @@ pub struct Text {
     /// What follows the head where there is room.
     mark: Box<str>,
     short_reason: Option<ShortReason>,
+    /// What it ends with, however long the rest is.
+    end: &'static str,
     /// When something last happened, if the age says that: read when the text is shown.
     last: Option<LastProgress>,
 }
@@ -219,7 +221,16 @@ impl Effect {
 
 impl From<String> for Text {
     fn from(head: String) -> Self {
-        Self { lead: None, head: head.into(), alone: 0, least: 0, mark: "".into(), short_reason: None, last: None }
+        Self {
+            lead: None,
+            head: head.into(),
+            alone: 0,
+            least: 0,
+            mark: "".into(),
+            short_reason: None,
+            end: "",
+            last: None,
+        }
     }
 }
 
@@ -246,8 +257,14 @@ impl Text {
             least,
             mark: mark.into(),
             short_reason: Some(short_reason),
+            end: "",
             last,
         }
+    }
+
+    /// The same, with this at its end.
+    pub(crate) fn ending(self, end: &'static str) -> Self {
+        Self { end, ..self }
     }
 
     /// A text that is an age, or ends with one.
@@ -281,7 +298,15 @@ impl Text {
     }
 
     fn after(&self, lead: &str, now: Moment) -> String {
-        let room = COLUMNS - lead.width();
+        if self.end.is_empty() {
+            return self.within(COLUMNS, lead, now);
+        }
+        let end = format!(" {}", self.end);
+        self.within(COLUMNS - end.width(), lead, now) + &end
+    }
+
+    fn within(&self, columns: usize, lead: &str, now: Moment) -> String {
+        let room = columns - lead.width();
         let Some(short_reason) = &self.short_reason else { return format!("{lead}{}", fit(&self.head, room)) };
         let room = room - SEPARATOR.width();
         let (who, width) = (self.head[..self.alone].width(), self.head.width());
@@ -292,7 +317,7 @@ impl Text {
             None => short_reason.words_within(room - least, now),
         };
         if self.head.is_empty() || words.is_empty() {
-            let room = COLUMNS - lead.width();
+            let room = columns - lead.width();
             let mark = if self.head.is_empty() || whole > room { "" } else { &self.mark };
             return format!("{lead}{}", isolated(&fit(&format!("{}{mark}{words}", self.head), room)));
         }

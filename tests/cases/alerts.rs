@@ -438,3 +438,21 @@ fn a_kind_that_is_off_is_not_notified() {
     stage.at(700);
     assert_eq!(stage.notified().len(), 1, "nothing is notified late");
 }
+
+/// Given: a turn that a usage limit refused, which failed anew when the limit was over, as its row says. -> Notified when it fails,
+/// and once more when it may go on; not if it went on by itself.
+#[test]
+fn case_769_a_limit_that_is_over_is_notified_once_more() {
+    let settings = Settings { escalate_after: None, ..Settings::default() };
+    let mut stage = Stage::with(settings.clone());
+    stage.is("a", Status::Failed).at(1800);
+    assert_eq!(stage.notified(), [(1_000, Cause::Failed)]);
+    stage.closes("a", true);
+    let over = stage.moment().wall;
+    stage.change("a", |actor| actor.row.since = over).at(7200);
+    assert_eq!(stage.notified(), [(1_000, Cause::Failed), (1_801_000, Cause::Failed)]);
+    let mut stage = Stage::with(settings);
+    stage.is("a", Status::Failed).at(60);
+    stage.is("a", Status::Working).at(7200);
+    assert_eq!(stage.notified(), [(1_000, Cause::Failed)]);
+}

@@ -25,7 +25,7 @@ fn row() -> Row {
 }
 
 fn story_request() -> RequestView {
-    RequestView { id: "r".into(), kind: "shell".into(), text: None, paths: Vec::new(), reads_plain: false }
+    RequestView { id: "r".into(), kind: "shell".into(), text: None, paths: Vec::new(), reads_plain: false, by: None }
 }
 
 /// Watchers are notified of each of these alone.

@@ -131,7 +131,7 @@ fn a_request_is_told_with_its_id_its_text_and_its_paths() {
         json!(row(&story, 3.0))["request"].take()
     };
     let shell = |command: &str| request(json!({ "kind": "shell", "fullCommandText": command }), Value::Null);
-    let view = |kind: &str, text: Value, paths: &[&str], reads_plain: bool| json!({ "id": "r", "kind": kind, "text": text, "paths": paths, "reads_plain": reads_plain });
+    let view = |kind: &str, text: Value, paths: &[&str], reads_plain: bool| json!({ "id": "r", "kind": kind, "text": text, "paths": paths, "reads_plain": reads_plain, "by": null });
     let two_lines = "cargo fmt\ncargo test";
     assert_eq!(shell(two_lines), view("shell", json!(two_lines), &[], true));
     assert_eq!(shell("rm -rf /tмp"), view("shell", json!("rm -rf /tмp"), &[], false), "a Cyrillic letter");

@@ -58,7 +58,7 @@ impl Stage {
     }
 
     fn shows(&self, args: &[&str]) -> bool {
-        self.ids(args).iter().any(|id| *id == self.id)
+        self.ids(args).contains(&self.id)
     }
 
     fn state(&self, name: &str) -> String {

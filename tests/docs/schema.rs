@@ -49,6 +49,7 @@ fn row() -> Row {
             text: Some("x".into()),
             paths: vec!["/x".into()],
             reads_plain: true,
+            by: Some("x".into()),
         }),
         question: Some(Question { id: Some("r".into()), text: "x".into(), choices: vec!["y".into()] }),
         agent: Agent::default(),
@@ -174,6 +175,10 @@ fn schema() -> Value {
                 "reads_plain" => described(
                     json!({"type": "boolean"}),
                     "`text` is not null, every character of it is visible, and none can be mistaken for another",
+                ),
+                "by" => described(
+                    json!({"type": ["string", "null"]}),
+                    "the sub-agent that asks: what it is for, or its kind, or its id; null: the session itself",
                 ),
                 other => panic!("{other} of a request is new: describe it here and in docs/json.md"),
             };

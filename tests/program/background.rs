@@ -37,6 +37,7 @@ fn case_767_sub_agents_are_listed_and_the_one_that_asks_is_named() {
     session.append(by(&session, "s1", "permission.requested", asks));
     let row = user.row(&session).unwrap();
     assert!(row["because"].as_str().unwrap().contains("by its sub-agent: look"), "{row}");
+    assert!(row["request"]["by"].as_str().unwrap().starts_with("look"), "{row}");
     let lines = page(&user, &session);
     assert!(lines.contains("by its sub-agent look"), "{lines}");
     session.append(by(&session, "s1", "subagent.completed", r#"{"toolCallId":"t1"}"#));
@@ -76,6 +77,10 @@ fn case_768_how_full_a_context_is() {
     session.log_event("session.usage_record", &used(120_000));
     let full = |row: &serde_json::Value| row["because"].as_str().unwrap_or_default().contains("nearly full");
     watch.wait_row(&session, "nearly full", full);
+    let table = String::from_utf8(user.run(&["status"]).stdout).unwrap();
+    assert!(table.lines().any(|line| line.ends_with(" ◕")), "{table}");
+    let ascii = user.pilotlight(&["status"]).env("LANG", "C").output().unwrap();
+    assert!(String::from_utf8(ascii.stdout).unwrap().lines().any(|line| line.ends_with(" %")));
     session.log_event("session.usage_record", r#"{"usage":{"inputTokens":"many","maxPromptTokens":-1}}"#);
     assert_eq!(user.row(&session).unwrap()["context"]["used"], 120_000);
 }

@@ -197,3 +197,36 @@ fn case_762_a_machine_that_is_not_reached_is_named_and_holds_nothing_up() {
     let (code, said) = run(&near, &["--host", "devbox", "nobody"]);
     assert!(code == Some(1) && said.contains("devbox is not reached"), "it may be there: {said}");
 }
+
+/// Given: sessions at work, whose folders are deleted file by file, the log first. -> None of them is idle for an instant: `wait`
+/// for that says that they are gone.
+#[test]
+fn case_799_a_session_whose_folder_is_deleted_is_not_idle_meanwhile() {
+    let (user, a, b) = both();
+    let _owners = (a.owner(&user), b.owner(&user));
+    let watch = user.watch();
+    watch.wait_status(&a, "working");
+    watch.wait_status(&b, "working");
+    let mut waiting = Waiting::start(&user, &["--until", "idle", &a.id, &b.id]);
+    waiting.still_waits();
+    for session in [&a, &b] {
+        fs::remove_file(session.log()).unwrap();
+        waiting.still_waits();
+        fs::remove_dir_all(&session.path).unwrap();
+        watch.wait_row(session, "removed", |row| row["removed"] == true);
+    }
+    assert_eq!(waiting.end().0, Some(3));
+    let idle: Vec<_> = watch.lines().into_iter().filter(|line| line["status"] == "idle").collect();
+    assert_eq!(idle, Vec::<Value>::new());
+}
+
+/// A log that stays away is none: the session is as one that was not prompted yet.
+#[test]
+fn case_799_a_log_that_stays_away_is_gone_after_a_moment() {
+    let (user, a, _) = both();
+    let _owner = a.owner(&user);
+    let watch = user.watch();
+    watch.wait_status(&a, "working");
+    fs::remove_file(a.log()).unwrap();
+    watch.wait_status(&a, "idle");
+}

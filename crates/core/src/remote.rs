@@ -304,7 +304,7 @@ fn request(told: RequestReport) -> Option<Request> {
         asks: told.text.filter(|text| text.len() <= TEXT_MAX),
         paths: if are_short { told.paths } else { Vec::new() },
         command: None,
-        sub_agent: None,
+        sub_agent: told.by.map(|by| plain(&by, NAME_MAX)),
         is_managed: false,
         is_probable: told.is_probable,
         over_bridge: told.over_bridge.map(options),

@@ -33,7 +33,8 @@ pub(super) fn look(source: &Source<'_>, names: &Names<'_>) -> Item {
 fn text(source: &Source<'_>, names: &Names<'_>) -> Text {
     let row = source.row;
     let lead = Lead { status: row.status, unseen: row.unseen };
-    Text::row(lead, names.in_row(&row.label), row.short_reason.clone(), source.last_progress)
+    let text = Text::row(lead, names.in_row(&row.label), row.short_reason.clone(), source.last_progress);
+    text.ending(row.end_mark().map_or("", |(mark, _)| mark))
 }
 
 /// The lines of the open request or question, or else of the reason for the status; and the answers.

@@ -98,3 +98,15 @@ fn case_172_right_to_left_names_and_commands_are_isolated() {
     let long = asks(&"ש".repeat(99), 0, &"ל".repeat(99));
     assert_eq!((long.matches('\u{2068}').count(), long.matches('\u{2069}').count(), long.width()), (2, 2, COLUMNS));
 }
+
+#[test]
+fn case_798_the_mark_at_the_end_of_a_row_is_never_cut() {
+    for (reason, name) in
+        [("done", "billing-api"), (&*"very long ".repeat(20), "billing-api"), ("done", &*"n".repeat(90)), ("", "x")]
+    {
+        let row = Text::row(WORKS, named(name, 0), ShortReason::of(reason), &LastProgress::default());
+        let (plain, marked) = (row.clone().at(Moment::of(Time(0))), row.ending("◕").at(Moment::of(Time(0))));
+        assert!(marked.ends_with(" ◕") && marked.width() <= COLUMNS, "{marked}");
+        assert!(!plain.contains('◕'));
+    }
+}

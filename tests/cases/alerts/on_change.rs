@@ -169,6 +169,7 @@ fn case_306_a_command_is_told_no_more_than_a_popup_may_show() {
         text: Some("rm -rf secret".into()),
         paths: vec!["/secret".into()],
         reads_plain: true,
+        by: None,
     };
     let question = Question { id: None, text: "secret?".into(), choices: vec!["secret".into()] };
     let at = Time(1_700_000_000_000);

@@ -161,6 +161,12 @@ impl Facts {
         self.sub_agents.iter().find(|sub_agent| *sub_agent.id == *id)?.name.as_deref()
     }
 
+    /// The sub-agent that makes a request: its name, if that is known, or its id. `None`: the session itself makes it.
+    pub(crate) fn asker<'a>(&'a self, request: &'a Request) -> Option<&'a str> {
+        let id = request.sub_agent.as_deref()?;
+        Some(self.sub_agent_name(id).unwrap_or(id))
+    }
+
     /// The sub-agents in the foreground: those that an open tool of the turn started, and those that their tools did.
     pub(crate) fn foreground_sub_agents(&self) -> Vec<&SubAgent> {
         let mut calls: Vec<Call> = self.turn.iter().flat_map(|turn| &turn.tools).map(|tool| tool.call).collect();

@@ -75,7 +75,9 @@ impl Session {
             actions: Action::ALL.into_iter().filter(can).collect(),
             label: label(remote),
             turn,
-            request: oldest.filter(|_| status == Status::NeedsPermission).map(RequestView::of),
+            request: oldest
+                .filter(|_| status == Status::NeedsPermission)
+                .map(|request| RequestView::of(request, &self.observed.facts)),
             question: self
                 .liveness
                 .questions

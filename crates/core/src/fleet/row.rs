@@ -6,7 +6,7 @@ use crate::action::reach::bridge_of;
 use crate::action::{Action, offer};
 use crate::agent::Agent;
 use crate::confusable::find_confusable;
-use crate::facts::ContextUse;
+use crate::facts::{ContextUse, Facts};
 use crate::limits::Limits;
 use crate::owner::Owner;
 use crate::question::Question;
@@ -22,6 +22,8 @@ pub use crate::words::reason::Background;
 use crate::words::reason::{Because, Note, Reason};
 use serde::Serialize;
 
+/// The mark of a session whose context is nearly full.
+const NEARLY_FULL: (&str, &str) = ("◕", "%");
 /// How late a session may prompt itself before it is said that it was to.
 const WAKES_WITHIN: Span = Span::minutes(1);
 
@@ -95,12 +97,15 @@ pub struct RequestView {
     pub paths: Vec<Box<str>>,
     /// Whether `text` says all, and cannot be mistaken for another text.
     pub reads_plain: bool,
+    /// The sub-agent that asks: what it is for, or its kind, or its id. `None`: the session itself.
+    pub by: Option<Box<str>>,
 }
 
 impl RequestView {
-    /// The view of a request.
-    pub(super) fn of(request: &Request) -> Self {
+    /// The view of a request of the session with these facts.
+    pub(super) fn of(request: &Request, facts: &Facts) -> Self {
         Self {
+            by: facts.asker(request).map(Into::into),
             id: request.request.clone(),
             kind: request.kind.clone(),
             text: request.asks.clone(),
@@ -310,7 +315,8 @@ impl Session {
     /// Copilot's questions about an extension are answered in its terminal alone.
     fn request_shown(&self, status: Status) -> Option<RequestView> {
         let oldest = self.observed.facts.requests.iter().find(|request| !request.is_consent());
-        oldest.filter(|_| status == Status::NeedsPermission).map(RequestView::of)
+        let facts = &self.observed.facts;
+        oldest.filter(|_| status == Status::NeedsPermission).map(|request| RequestView::of(request, facts))
     }
 
     fn owner_shown(&self) -> Option<OwnerView> {
@@ -339,13 +345,19 @@ impl Row {
         matches!(self.because.reason, Reason::EndedDenied { .. } | Reason::There { ended_denied: true, .. })
     }
 
+    /// What its row ends with, and the same in ASCII: that its context is nearly full.
+    pub fn end_mark(&self) -> Option<(&'static str, &'static str)> {
+        let is_full = self.context.is_some_and(|context| context.is_nearly_full());
+        (is_full && self.reached && !self.status.has_ended()).then_some(NEARLY_FULL)
+    }
+
     /// Whether anything but mere progress changed since `before`, so that watchers must be notified.
     pub fn differs_from(&self, before: &Self) -> bool {
         let shown = |row: &Self| Self {
             // When an unreached machine is tried again is the view's to tell, and no change of the session.
             because: if row.reached { row.because.clone() } else { Reason::Unread.into() },
             last_progress: None,
-            // Each request uses more. That it is nearly full is in the reason.
+            // Each request uses more. That it is nearly full is in the reason, from which the mark follows.
             context: None,
             background: row.background.without_progress(),
             turn: row.turn.map(|turn| TurnView { tools: 0, ..turn }),

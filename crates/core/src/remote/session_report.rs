@@ -97,6 +97,9 @@ pub(super) struct RequestReport {
     pub(super) is_probable: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) over_bridge: Option<AnswerOptions>,
+    /// The sub-agent that asks, by its name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) by: Option<Box<str>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -186,6 +189,7 @@ impl SessionReport {
                     paths: request.paths.clone(),
                     is_probable: request.is_probable,
                     over_bridge: request.over_bridge.clone(),
+                    by: facts.asker(request).map(Into::into),
                 })
                 .collect(),
             question: row.question.as_ref().map(|question| QuestionReport {

@@ -237,6 +237,7 @@ fn asks(id: &str, kind: &str) -> Request {
         paths: Vec::new(),
         is_probable: false,
         over_bridge: None,
+        by: None,
     };
     request(told).unwrap()
 }
@@ -247,6 +248,19 @@ fn what_only_its_user_may_answer_is_not_told() {
     session.observed.facts.requests = vec![asks("a", "extension-permission-access"), asks("b", "shell")];
     let ids: Vec<_> = told(&session).requests.into_iter().map(|request| request.id).collect();
     assert_eq!(ids, ["b".into()]);
+}
+
+/// The names are those of its machine, and safe to show here.
+#[test]
+fn case_767_the_sub_agent_that_asks_is_told_by_its_name() {
+    let mut session = session();
+    let by = |sub_agent: Option<&str>| Request { sub_agent: sub_agent.map(Into::into), ..asks("a", "shell") };
+    session.observed.facts.requests = vec![by(Some("look\u{1b}[31m around")), by(None)];
+    let told = told(&session).requests;
+    assert_eq!(told.iter().map(|request| request.by.is_some()).collect::<Vec<_>>(), [true, false]);
+    let read: Vec<_> = told.into_iter().map(|told| request(told).unwrap().sub_agent).collect();
+    assert!(read[0].as_deref().is_some_and(|by| by.starts_with("look") && !by.contains('\u{1b}')), "{read:?}");
+    assert_eq!(read[1], None);
 }
 
 #[test]
@@ -295,6 +309,7 @@ fn a_session_that_is_only_to_be_found_again_is_told_in_brief() {
         paths: Vec::new(),
         is_probable: false,
         over_bridge: None,
+        by: None,
     }];
     whole.question = Some(QuestionReport { id: None, text: "Which?".into(), choices: Vec::new() });
     whole.form = Some(form("q"));

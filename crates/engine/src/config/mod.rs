@@ -168,10 +168,10 @@ impl Reader<'_> {
     fn setting(&mut self, table: &'static str, key: &Spanned<DeString<'_>>, value: &Value<'_>) {
         let index = SETTINGS.iter().position(|s| s.table == table && s.key == key.get_ref());
         let name = index.map(|index| SETTINGS[index].name()).unwrap_or_default();
-        if !self.setting_named(&name, index, key, value) {
-            if let Some(meant) = self.report.unknown_key(table, key) {
-                self.meant.push((table.to_owned(), meant));
-            }
+        if !self.setting_named(&name, index, key, value)
+            && let Some(meant) = self.report.unknown_key(table, key)
+        {
+            self.meant.push((table.to_owned(), meant));
         }
     }
 

@@ -55,6 +55,8 @@ pub struct Folder {
     /// When to check again, by the awake clock, who holds the session: a new lock's process begins to hold it without
     /// an event.
     owner_recheck_at: Option<Time>,
+    /// Since when, by the awake clock, its log is gone, while its folder is there.
+    log_gone: Option<Time>,
     /// The owner's lock, if it is too old for its claim to change soon, and when the claim was checked, by the awake
     /// clock.
     claimed: Option<(Lock, Time)>,
@@ -68,6 +70,9 @@ pub struct Folder {
     /// session's last progress, for which the result is valid.
     former: Option<(Time, Option<u32>, Time)>,
 }
+
+/// How long the deletion of a session's folder may take after its log is gone.
+const DELETED_WITHIN: Span = Span::seconds(2);
 
 impl Folder {
     /// A folder that has not been read yet.
@@ -84,6 +89,7 @@ impl Folder {
             was_listed: false,
             newcomers: Vec::new(),
             owner_recheck_at: None,
+            log_gone: None,
             claimed: None,
             opened: None,
             departed: None,
@@ -100,6 +106,20 @@ impl Folder {
     /// The home that it is in.
     pub(crate) fn home(&self) -> Option<&Path> {
         self.path.parent()?.parent()
+    }
+
+    /// Whether its log has just gone: its folder is being deleted, one file after another. What it would be without its log, an
+    /// idle session without a prompt, is not true, and scripts wait for that.
+    fn is_being_deleted(&mut self, observed: &Observed, reading: &Reading<'_>) -> bool {
+        let is_gone = || fs::symlink_metadata(self.path.join(LOG)).is_err_and(|error| is_absence(&error));
+        if !observed.has_log || !is_gone() {
+            self.log_gone = None;
+            return false;
+        }
+        let now = reading.context.now.awake;
+        let until = *self.log_gone.get_or_insert(now) + DELETED_WITHIN;
+        self.owner_recheck_at = Some(until).filter(|until| *until > now);
+        until > now
     }
 
     /// Notes whether there is a log, and when it was last written. `folder`: what the system says of the folder.
@@ -201,6 +221,9 @@ impl SessionReader for Folder {
             Ok(_) => return Err(io::ErrorKind::NotADirectory.into()),
             Err(error) => return self.unreadable(observed, error),
         };
+        if self.is_being_deleted(observed, reading) {
+            return Ok(ReadStatus::Complete);
+        }
         let written = modified(&folder);
         let all_listed = match self.list_locks(written, reading) {
             Ok(all_listed) => all_listed,

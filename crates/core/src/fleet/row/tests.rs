@@ -27,7 +27,8 @@ fn a_reason_has_the_age_of_the_turn_or_the_text_of_the_request() {
     assert_eq!(works.reason(START + Span::seconds(59)), "running bash", "nothing in the first minute");
     let asks = |text: Option<&str>| {
         let text = text.map(Into::into);
-        let request = RequestView { id: "r".into(), kind: "shell".into(), text, paths: Vec::new(), reads_plain: true };
+        let request =
+            RequestView { id: "r".into(), kind: "shell".into(), text, paths: Vec::new(), reads_plain: true, by: None };
         Row { request: Some(request), ..row(Status::NeedsPermission, "asks for permission: shell") }
     };
     assert_eq!(asks(Some("rm -rf\nbuild")).reason(now), "rm -rf build (asks for permission: shell)");
