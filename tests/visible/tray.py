@@ -64,6 +64,9 @@ class Stage:
         self.close_menus()
         time.sleep(0.6)
         self.menus.settle()
+        if screen.PICTURED:
+            # Plasma puts its clipboard beside the icon once something was copied.
+            self.icon = self.find_icon() or self.icon
         point(*self.icon)
         self.menus.look()
         openings = self.record.openings
