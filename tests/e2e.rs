@@ -30,6 +30,7 @@ mod e2e {
     mod interrupted;
     mod leftovers;
     mod notifications;
+    mod opencode;
     mod orders;
     mod owners;
     mod permissions;

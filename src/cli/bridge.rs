@@ -11,7 +11,7 @@ use super::report::{LINE_MAX, REFUSED, say};
 use anyhow::{Context as _, anyhow};
 use pilotlight_agents::adapter::FIRST;
 use pilotlight_agents::bridge::{self, Installed, Installer, environment, installers};
-use pilotlight_agents::home::{Home, homes_of};
+use pilotlight_agents::home::Home;
 use pilotlight_core::action::{Bridge, OTHER_VERSION};
 use pilotlight_core::fleet::{Kind, Session, short_id};
 use pilotlight_core::owner::Owner;
@@ -44,7 +44,7 @@ enum Action {
 #[derive(Debug, clap::Args)]
 struct Change {
     /// Only in this agent; else in each that is used, asking for each
-    #[arg(long, value_name = "AGENT", value_parser = ["copilot", "claude-code"])]
+    #[arg(long, value_name = "AGENT", value_parser = ["copilot", "claude-code", "opencode"])]
     agent: Option<String>,
     /// Do not ask first
     #[arg(long)]
@@ -96,8 +96,8 @@ struct Terminal<'a> {
     is_older: Option<bool>,
 }
 
-/// What may be done with the bridges of agents.
-type Work = fn(&Context, &dyn Installer, bool) -> anyhow::Result<ExitCode>;
+/// What may be done with the bridge of an agent.
+type Doing = fn(&Context, &dyn Installer, bool) -> anyhow::Result<ExitCode>;
 
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let project = paths::project().context("there is no folder to put the bridge into: set HOME")?;
@@ -121,10 +121,18 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
 }
 
 /// Does this for the agent that is named, or for each that is used, one after another: each asks for itself.
-fn each(context: &Context, installers: &[Box<dyn Installer>], change: &Change, work: Work) -> anyhow::Result<ExitCode> {
+fn each(
+    context: &Context,
+    installers: &[Box<dyn Installer>],
+    change: &Change,
+    work: Doing,
+) -> anyhow::Result<ExitCode> {
     let is_wanted = |installer: &dyn Installer| match &change.agent {
         Some(name) => installer.adapter().name() == name,
-        None => !chosen_homes(context, installer).is_empty() || installer.is_installed(),
+        None => {
+            let used = installer.used(&chosen(context), !context.named_homes.is_empty());
+            !used.is_empty() || installer.is_installed()
+        }
     };
     let wanted: Vec<_> = installers.iter().filter(|installer| is_wanted(installer.as_ref())).collect();
     let Some((last, before)) = wanted.split_last() else {
@@ -149,9 +157,14 @@ fn each(context: &Context, installers: &[Box<dyn Installer>], change: &Change, w
 fn install(context: &Context, installer: &dyn Installer, yes: bool) -> anyhow::Result<ExitCode> {
     let homes = used_homes(context, installer)?;
     check_settings(&homes, installer)?;
-    let program = program(context, installer)?;
-    let commands = commands(&homes, |home| installer.to_install(home));
-    if !is_confirmed(installer, &program, installer.about(), &commands, yes) {
+    let work = Work {
+        installer,
+        about: installer.about(),
+        program: program(context, installer, &homes)?,
+        commands: commands(&homes, |home| installer.to_install(home)),
+        files: ("written", homes.iter().filter_map(|home| Some((&**home, installer.file(home)?))).collect()),
+    };
+    if !work.is_confirmed(yes) {
         return Ok(ExitCode::from(REFUSED));
     }
     let uses_it = |home: &&PathBuf| installer.installed(home) != Installed::No;
@@ -160,7 +173,7 @@ fn install(context: &Context, installer: &dyn Installer, yes: bool) -> anyhow::R
     installer.homes().add(&real)?;
     let settings = kept(installer, &homes);
     let failed = match installer.write() {
-        Ok(()) => carry_out(installer, &program, &commands)?,
+        Ok(()) => work.carry_out(|home| installer.put(home))?,
         Err(error) => {
             clean_up(context, installer)?;
             return Err(error);
@@ -169,7 +182,7 @@ fn install(context: &Context, installer: &dyn Installer, yes: bool) -> anyhow::R
     // Where the bridge was not installed before, a failed installation is taken back.
     for home in failed.iter().filter(|home| !before.iter().any(|before| before == *home)) {
         let commands = installer.to_remove(home).into_iter().map(|command| (*home, command)).collect();
-        carry_out(installer, &program, &commands)?;
+        Work { commands, program: work.program.clone(), files: ("", Vec::new()), ..work }.carry_out(|_| Ok(()))?;
     }
     say_what_changed(installer, &homes, &settings);
     if failed.is_empty() {
@@ -183,7 +196,7 @@ fn install(context: &Context, installer: &dyn Installer, yes: bool) -> anyhow::R
 
 fn remove(context: &Context, installer: &dyn Installer, yes: bool) -> anyhow::Result<ExitCode> {
     let mut homes = chosen_homes(context, installer);
-    let all = homes_of(installer.adapter(), &context.homes).into_iter();
+    let all = context.bridged_homes(installer).into_iter();
     let is_there = |home: &PathBuf| !homes.contains(home) && installer.installed(home) != Installed::No;
     let others: Vec<_> = all.filter(is_there).collect();
     homes.extend(others);
@@ -191,13 +204,20 @@ fn remove(context: &Context, installer: &dyn Installer, yes: bool) -> anyhow::Re
         homes = installer.homes().all(); // the agent may not be used any more
     }
     check_settings(&homes, installer)?;
-    let commands = commands(&homes, |home| installer.to_remove(home));
-    let program = program(context, installer)?;
-    if !is_confirmed(installer, &program, installer.what_stays(), &commands, yes) {
+    let has_file = |home: &&PathBuf| installer.installed(home) != Installed::No;
+    let files = homes.iter().filter(has_file).filter_map(|home| Some((&**home, installer.file(home)?)));
+    let work = Work {
+        installer,
+        about: installer.what_stays(),
+        program: program(context, installer, &homes)?,
+        commands: commands(&homes, |home| installer.to_remove(home)),
+        files: ("deleted", files.collect()),
+    };
+    if !work.is_confirmed(yes) {
         return Ok(ExitCode::from(REFUSED));
     }
     let settings = kept(installer, &homes);
-    let failed = carry_out(installer, &program, &commands)?;
+    let failed = work.carry_out(|home| installer.take(home))?;
     let users = clean_up(context, installer)?;
     say_what_changed(installer, &homes, &settings);
     for home in &homes {
@@ -233,25 +253,29 @@ fn say_what_changed(installer: &dyn Installer, homes: &[PathBuf], before: &[Map<
     }
 }
 
-/// The homes of its agent that are the user's choice: of one that a process was seen to use, nobody knows what it is for.
-fn chosen_homes(context: &Context, installer: &dyn Installer) -> Vec<PathBuf> {
+/// The homes that are the user's choice: of one that a process was seen to use, nobody knows what it is for.
+fn chosen(context: &Context) -> Vec<Home> {
     let is_chosen = |home: &&Home| !context.discovered.as_ref().is_some_and(|discovered| discovered.has(home));
-    homes_of(installer.adapter(), context.homes.iter().filter(is_chosen))
+    context.homes.iter().filter(is_chosen).cloned().collect()
+}
+
+/// Those of them that are its agent's.
+fn chosen_homes(context: &Context, installer: &dyn Installer) -> Vec<PathBuf> {
+    installer.used(&chosen(context), false)
 }
 
 /// The homes of its agent that it is installed into.
 fn used_homes(context: &Context, installer: &dyn Installer) -> anyhow::Result<Vec<PathBuf>> {
     let homes = chosen_homes(context, installer);
-    let all = homes_of(installer.adapter(), &context.homes);
+    let all = context.bridged_homes(installer);
     for home in all.iter().filter(|home| !homes.contains(home) && installer.installed(home) == Installed::No) {
         let left = format!("{}: left out, since nobody named it; `--home` or the settings do", home.display());
         say(&plain(&left, LINE_MAX));
     }
     if homes.is_empty() {
         let agent = installer.adapter().agent();
-        return Err(anyhow!(
-            "{agent} has no home here: start it once, or name its home with `--home`; nothing was done"
-        ));
+        let named = if installer.adapter().is_by_reports() { "" } else { ", or name its home with `--home`" };
+        return Err(anyhow!("{agent} has no home here: start it once{named}; nothing was done"));
     }
     Ok(homes)
 }
@@ -275,7 +299,7 @@ fn clean_up(context: &Context, installer: &dyn Installer) -> anyhow::Result<Vec<
         .homes()
         .all()
         .into_iter()
-        .chain(homes_of(installer.adapter(), &context.all_homes()))
+        .chain(installer.used(&context.all_homes(), false))
         .map(|home| PathBuf::from(&*canonical(&home)))
         .collect();
     homes.sort();
@@ -288,10 +312,14 @@ fn clean_up(context: &Context, installer: &dyn Installer) -> anyhow::Result<Vec<
     Ok(homes)
 }
 
-fn program(context: &Context, installer: &dyn Installer) -> anyhow::Result<PathBuf> {
+/// The agent's program, if its commands are needed.
+fn program(context: &Context, installer: &dyn Installer, homes: &[PathBuf]) -> anyhow::Result<Option<PathBuf>> {
+    if homes.iter().any(|home| installer.file(home).is_some()) {
+        return Ok(None);
+    }
     let named = context.config.actions.program.as_deref();
     let named = named.and_then(|path| paths::expand(path, paths::user_home().as_deref()));
-    runtime()?.block_on(installer.adapter().program(named.as_deref())).map_err(|why| anyhow!(why))
+    runtime()?.block_on(installer.adapter().program(named.as_deref())).map(Some).map_err(|why| anyhow!(why))
 }
 
 /// The agent's commands to run, in order: each with its home and its arguments.
@@ -301,97 +329,133 @@ fn commands(homes: &[PathBuf], of: impl Fn(&Path) -> Vec<Vec<String>>) -> Comman
     homes.iter().flat_map(|home| of(home).into_iter().map(move |command| (&**home, command))).collect()
 }
 
-/// Shows the commands, and asks whether to run them.
-fn is_confirmed(installer: &dyn Installer, program: &Path, about: &str, commands: &Commands<'_>, yes: bool) -> bool {
-    let mut err = io::stderr();
-    let mut print = |line: &str| {
-        let _ = writeln!(err, "{}", on_stderr(line)); // if stderr is closed, nobody is listening
-    };
-    print(about);
-    let mut homes: Vec<_> = commands.iter().map(|(home, _)| *home).collect();
-    homes.dedup();
-    for home in homes {
-        let losses =
-            installer.losses(home).into_iter().map(|loss| format!("settings.json loses something there: {loss}"));
-        let others =
-            installer.others(home).into_iter().map(|other| format!("another program answers there, too: {other}"));
-        for note in losses.chain(others) {
-            print(&format!("- {}: {}", plain(&home.display().to_string(), LINE_MAX), plain(&note, LINE_MAX)));
-        }
-    }
-    print("\nThese commands will be run:");
-    for (home, command) in commands {
-        let set = environment(installer.adapter(), home);
-        let set: String = set
-            .iter()
-            .map(|(name, value)| format!("{}={} ", Path::new(name).display(), Path::new(value).display()))
-            .collect();
-        let line = format!("{set}{} {}", program.display(), command.join(" "));
-        print(&format!("  {}", plain(&line, LINE_MAX)));
-    }
-    if commands.is_empty() {
-        print("  nothing: no home has it");
-    }
-    if yes {
-        return true;
-    }
-    match confirm("Run it?") {
-        Some(true) => true,
-        Some(false) => {
-            say("nothing was done");
-            false
-        }
-        None => {
-            say("there is no terminal here to ask you on, so nothing was done: add `--yes` if you mean it");
-            false
-        }
-    }
+/// What is to be done with the bridge of an agent.
+struct Work<'a> {
+    installer: &'a dyn Installer,
+    /// What the user is told before.
+    about: &'a str,
+    /// The agent's program, which runs the commands.
+    program: Option<PathBuf>,
+    commands: Commands<'a>,
+    /// What becomes of which files of ours, each with its home.
+    files: (&'a str, Vec<(&'a Path, PathBuf)>),
 }
 
-/// Runs the commands. Returns the homes in which one failed.
-fn carry_out<'a>(installer: &dyn Installer, program: &Path, commands: &Commands<'a>) -> anyhow::Result<Vec<&'a Path>> {
-    let runtime = runtime()?;
-    let mut failed: Vec<&Path> = Vec::new();
-    for (home, command) in commands {
-        // A home's later commands depend on its earlier ones.
-        if failed.contains(home) {
-            continue;
+impl<'a> Work<'a> {
+    /// Shows it, and asks whether to do it.
+    fn is_confirmed(&self, yes: bool) -> bool {
+        let (installer, (what, files)) = (self.installer, &self.files);
+        let mut err = io::stderr();
+        let mut print = |line: &str| {
+            let _ = writeln!(err, "{}", on_stderr(line)); // if stderr is closed, nobody is listening
+        };
+        print(self.about);
+        let mut homes: Vec<_> = self.commands.iter().map(|(home, _)| *home).collect();
+        homes.extend(files.iter().map(|(home, _)| *home));
+        homes.dedup();
+        for home in homes {
+            for remark in installer.remarks(home) {
+                print(&format!("- {}: {}", plain(&home.display().to_string(), LINE_MAX), plain(&remark, LINE_MAX)));
+            }
         }
-        match runtime.block_on(bridge::run(installer.adapter(), program, home, command)) {
-            Ok(warnings) => {
-                for warning in warnings {
-                    say(&format!("{} warns: {}", installer.adapter().agent(), plain(&warning, LINE_MAX)));
+        match &self.program {
+            Some(program) => {
+                print("\nThese commands will be run:");
+                for (home, command) in &self.commands {
+                    let set = environment(installer.adapter(), home);
+                    let set: String = set
+                        .iter()
+                        .map(|(name, value)| format!("{}={} ", Path::new(name).display(), Path::new(value).display()))
+                        .collect();
+                    let line = format!("{set}{} {}", program.display(), command.join(" "));
+                    print(&format!("  {}", plain(&line, LINE_MAX)));
                 }
             }
-            Err(why) => match installer.tidies(command) {
-                Some(entry) => say(&format!(
-                    "{}: this {} cannot remove {entry} from its settings.json; it has no effect there",
-                    home.display(),
-                    installer.adapter().agent()
-                )),
-                None => {
-                    say(&format!("{}: {why}", home.display()));
-                    failed.push(home);
+            None => {
+                print(&format!("\nThis file will be {what}:"));
+                for (_, file) in files {
+                    print(&format!("  {}", plain(&file.display().to_string(), LINE_MAX)));
                 }
-            },
+            }
+        }
+        if self.commands.is_empty() && files.is_empty() {
+            print("  nothing: no home has it");
+        }
+        if yes {
+            return true;
+        }
+        match confirm(if self.program.is_some() { "Run it?" } else { "Do it?" }) {
+            Some(true) => true,
+            Some(false) => {
+                say("nothing was done");
+                false
+            }
+            None => {
+                say("there is no terminal here to ask you on, so nothing was done: add `--yes` if you mean it");
+                false
+            }
         }
     }
-    Ok(failed)
+
+    /// Runs the commands, and does this with the files. Returns the homes in which something failed.
+    fn carry_out(&self, to_file: impl Fn(&Path) -> anyhow::Result<()>) -> anyhow::Result<Vec<&'a Path>> {
+        let installer = self.installer;
+        let mut failed: Vec<&Path> = Vec::new();
+        for (home, _) in &self.files.1 {
+            if let Err(error) = to_file(home) {
+                say(&plain(&format!("{error:#}"), LINE_MAX));
+                failed.push(home);
+            }
+        }
+        let Some(program) = &self.program else { return Ok(failed) };
+        let runtime = runtime()?;
+        for (home, command) in &self.commands {
+            // A home's later commands depend on its earlier ones.
+            if failed.contains(home) {
+                continue;
+            }
+            match runtime.block_on(bridge::run(installer.adapter(), program, home, command)) {
+                Ok(warnings) => {
+                    for warning in warnings {
+                        say(&format!("{} warns: {}", installer.adapter().agent(), plain(&warning, LINE_MAX)));
+                    }
+                }
+                Err(why) => match installer.tidies(command) {
+                    Some(entry) => say(&format!(
+                        "{}: this {} cannot remove {entry} from its settings.json; it has no effect there",
+                        home.display(),
+                        installer.adapter().agent()
+                    )),
+                    None => {
+                        say(&format!("{}: {why}", home.display()));
+                        failed.push(home);
+                    }
+                },
+            }
+        }
+        Ok(failed)
+    }
 }
 
 fn status(context: &Context, installers: &[Box<dyn Installer>], as_json: bool) -> anyhow::Result<ExitCode> {
     let Picture { mut sessions, now, are_bridges_known: are_known, .. } = observe(context, Effort::Ask, None)?;
-    sessions.retain(|session| session.observed.about.kind == Kind::Terminal && session.observed.owner.live().is_some());
+    let is_reported = |session: &Session| session.observed.hook_report.is_some();
+    let is_in_terminal = |session: &Session| session.observed.about.kind == Kind::Terminal || is_reported(session);
+    sessions.retain(|session| is_in_terminal(session) && session.observed.owner.live().is_some());
     let sessions_of = |installer: &dyn Installer, home: &Path| -> Vec<Terminal<'_>> {
         let since = installer.installed_at(home);
+        let is_its = |session: &&Session| match installer.adapter().is_by_reports() {
+            true => is_reported(session) && session.observed.agent == installer.adapter().agent(),
+            false => !is_reported(session) && context.home_of(session).is_some_and(|its| its.folder() == home),
+        };
         sessions
             .iter()
-            .filter(|session| context.home_of(session).is_some_and(|its| its.folder() == home))
+            .filter(is_its)
             .map(|session| terminal(session, since, session.row(now, &context.config.limits).0.label.cut(40)))
             .collect()
     };
     let homes = installers.iter().flat_map(|installer| {
-        let homes = homes_of(installer.adapter(), &context.homes).into_iter();
+        let homes = context.bridged_homes(&**installer).into_iter();
         homes.map(move |home| (&**installer, home))
     });
     let rows: Vec<_> = homes
@@ -429,7 +493,8 @@ impl Row<'_> {
             Installed::No => "not installed; `pilotlight bridge install` does it".into(),
             Installed::Yes if self.current => "on".into(),
             Installed::Yes if self.installer.is_changed() => {
-                "changed since it was installed, so it does not run; `pilotlight bridge install` puts it back".into()
+                let runs = if self.installer.adapter() == FIRST { ", so it does not run" } else { "" };
+                format!("changed since it was installed{runs}; `pilotlight bridge install` puts it back")
             }
             Installed::Yes => "on, in another version; `pilotlight bridge install` updates it".into(),
             Installed::SwitchedOff => format!("switched off in {agent}"),

@@ -4,18 +4,25 @@
 use super::context::runtime;
 use super::trays::ask_first;
 use pilotlight_agents::adapter::{Adapter, FIRST};
-use pilotlight_agents::claude_code::ClaudeCode;
+use pilotlight_agents::bridge::Installer;
 #[cfg(unix)]
-use pilotlight_agents::claude_code::bridge::HookConfig;
+use pilotlight_agents::claude_code;
+use pilotlight_agents::claude_code::ClaudeCode;
 use pilotlight_agents::claude_code::bridge::files::Files as HookFiles;
 use pilotlight_agents::copilot::bridge::{BridgeConfig, Files as BridgeFiles, is_listened_to};
+#[cfg(unix)]
+use pilotlight_agents::hooks::HookConfig;
+use pilotlight_agents::opencode;
+use pilotlight_agents::opencode::bridge::files::Files as PluginFiles;
+#[cfg(unix)]
+use pilotlight_engine::Engine;
 use pilotlight_engine::control::{self, origin};
 use pilotlight_system::paths;
 #[cfg(unix)]
 use pilotlight_system::paths::Folders;
 use pilotlight_system::runtime::Runtime;
 #[cfg(unix)]
-use std::path::PathBuf;
+use std::path::Path;
 
 /// Whether terminals may have a bridge: the user has installed it, in whatever state it is now.
 pub(super) fn has_bridge() -> bool {
@@ -27,15 +34,23 @@ pub(super) fn installed_bridges() -> Vec<&'static str> {
     let Some(project) = paths::project() else { return Vec::new() };
     let copilot = BridgeFiles::new(&project).is_installed().then_some(FIRST.name());
     let claude_code = HookFiles::new(&project).is_installed().then_some(ClaudeCode.profile().names.name);
-    copilot.into_iter().chain(claude_code).collect()
+    let opencode = PluginFiles::new(&project).is_installed().then_some(opencode::NAME);
+    copilot.into_iter().chain(claude_code).chain(opencode).collect()
 }
 
-/// Where Claude Code's hooks are listened for. `shared`: other processes may listen there, too, one at a time.
+/// Has an engine listen for the bridges that are hooks, in this folder. `shared`: other processes may listen there, too, one at
+/// a time.
 #[cfg(unix)]
-pub(super) fn hooks(project: &Folders, folder: PathBuf, shared: bool) -> HookConfig {
-    let files = HookFiles::new(project);
-    let is_installed = Box::new(move || files.is_installed());
-    HookConfig { folder, is_installed, is_users: origin::is_listener_of_user, shared }
+pub(super) fn listen_to_hooks(engine: &mut Engine, project: &Folders, folder: &Path, shared: bool) {
+    let (hook, plugin) = (HookFiles::new(project), PluginFiles::new(project));
+    let config = |is_installed| {
+        let is_users = origin::is_listener_of_user;
+        HookConfig { folder: folder.to_owned(), is_installed, is_users, shared }
+    };
+    let hooks = config(Box::new(move || hook.is_installed()));
+    engine.listen_to_bridges(claude_code::bridge::Bridges::at(hooks));
+    let hooks = config(Box::new(move || plugin.is_installed()));
+    engine.listen_to_bridges(opencode::bridge::Bridges::at(hooks));
 }
 
 /// Where a command listens for bridges: `None` if the bridge is not installed, or another process listens already.

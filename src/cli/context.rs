@@ -7,6 +7,7 @@ use crate::doctor::{CheckContext, HomeOrigin, HomeReason};
 use anyhow::Context as _;
 use clap::ColorChoice;
 use pilotlight_agents::adapter::{ADAPTERS, Adapter};
+use pilotlight_agents::bridge::Installer;
 use pilotlight_agents::home::{Home, report_homes, reported_sessions};
 use pilotlight_agents::homes::{self, Found, HomeSources};
 use pilotlight_agents::scanner::homes_in_use;
@@ -255,6 +256,11 @@ impl Context {
     pub(super) fn page_of(&self, session: &Session) -> Option<Page> {
         let home = self.home_of(session)?;
         Some(Ledger::new(self.seen.path().and_then(Path::parent)).page(&home, &session.id))
+    }
+
+    /// The homes in which an agent may have a bridge.
+    pub(super) fn bridged_homes(&self, installer: &dyn Installer) -> Vec<PathBuf> {
+        installer.used(&self.homes, false)
     }
 
     pub(super) fn home_of(&self, session: &Session) -> Option<Home> {

@@ -7,12 +7,11 @@
 mod relay;
 
 #[cfg(unix)]
-use super::bridges::hooks;
+use super::bridges::listen_to_hooks;
 use super::bridges::shared_place;
 use super::context::{Context, runtime};
 use super::report::{USAGE, say};
 #[cfg(unix)]
-use pilotlight_agents::claude_code;
 use pilotlight_agents::copilot::bridge::Bridges;
 use pilotlight_core::session::Key;
 use pilotlight_core::time::{Moment, Span, Time};
@@ -80,7 +79,7 @@ async fn with_own_engine(context: &Context, folders: Vec<PathBuf>) -> anyhow::Re
     if let Some(place) = shared_place() {
         #[cfg(unix)]
         if let Some(project) = paths::project() {
-            engine.listen_to_bridges(claude_code::bridge::Bridges::at(hooks(&project, place.folder.clone(), true)));
+            listen_to_hooks(&mut engine, &project, &place.folder, true);
         }
         engine.listen_to_bridges(Bridges::at(place));
     }

@@ -253,7 +253,7 @@ fn after_removing(login: &Login) -> Vec<String> {
         lines.push("Pilotlight still starts at login: its menu has the switch.".to_owned());
     }
     let installers = paths::project().map(|project| installers(&project)).unwrap_or_default();
-    for installer in installers.iter().filter(|installer| installer.folder().exists()) {
+    for installer in installers.iter().filter(|installer| installer.is_installed()) {
         let agent = installer.adapter().agent();
         lines.push(format!(
             "The bridge to terminals is still installed in {agent}: `pilotlight bridge remove` removes it."

@@ -2,7 +2,7 @@
 //! The icon appears when a panel does.
 
 #[cfg(unix)]
-use super::bridges::hooks;
+use super::bridges::listen_to_hooks;
 use super::context::{Context, World, demo_hint};
 use super::live::LiveTable;
 use super::report::say;
@@ -15,7 +15,6 @@ use crate::tray::{self, AtEnd, Start, menu::Menu};
 use pilotlight_agents::adapter::FIRST;
 use pilotlight_agents::bridge::{Installer, installers};
 #[cfg(unix)]
-use pilotlight_agents::claude_code;
 use pilotlight_agents::copilot::bridge::{BridgeConfig, BridgeEvent, Bridges, Files as BridgeFiles};
 use pilotlight_engine::View;
 use pilotlight_engine::config::Permissions;
@@ -84,7 +83,7 @@ pub(super) fn run_with(
             only_looks: false,
         }));
         #[cfg(unix)]
-        engine.listen_to_bridges(claude_code::bridge::Bridges::at(hooks(project, folder.clone(), false)));
+        listen_to_hooks(&mut engine, project, folder, false);
     }
     let judge = CallerPolicy { names: context.agent_names().to_vec() };
     let notifications = context.config.notifications.clone();
@@ -117,7 +116,8 @@ fn bridges_to_offer(context: &Context, project: Option<&Folders>) -> Vec<Box<dyn
     let followed = context.followed();
     let is_shown = |installer: &dyn Installer| {
         let adapter = installer.adapter();
-        adapter == FIRST || followed.iter().any(|home| home.adapter() == adapter) || installer.is_installed()
+        let is_used = || !installer.used(&followed, !context.named_homes.is_empty()).is_empty();
+        adapter == FIRST || is_used() || installer.is_installed()
     };
     let all = project.filter(|_| cfg!(unix)).map(installers).unwrap_or_default();
     all.into_iter().filter(|installer| is_shown(installer.as_ref())).collect()

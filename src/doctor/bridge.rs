@@ -8,7 +8,7 @@ use pilotlight_agents::adapter::FIRST;
 use pilotlight_agents::bridge::{Installed, Installer};
 use pilotlight_agents::claude_code::bridge::files::{Files as HookFiles, HookProgram};
 use pilotlight_agents::copilot::bridge::files::Files;
-use pilotlight_agents::home::homes_of;
+use pilotlight_agents::opencode::bridge::files::{Files as PluginFiles, PluginFile};
 use pilotlight_core::fleet::{Kind, Session};
 use pilotlight_core::owner::Owner;
 use pilotlight_core::session::{Allows, Observed};
@@ -24,11 +24,15 @@ pub(super) fn bridge(context: &CheckContext) -> Vec<Finding> {
     let mut findings = Vec::new();
     if is_used(context) {
         let files = Files::new(&project);
-        findings.extend(of_agent(context, &files, || of_extension(&files)));
+        findings.extend(of_agent(context, &files, |_| of_extension(&files)));
     }
     let hook = HookFiles::new(&project);
-    if !homes_of(hook.adapter(), &context.homes).is_empty() {
-        findings.extend(of_agent(context, &hook, || of_hook(&hook)));
+    if !hook.used(&context.homes, false).is_empty() {
+        findings.extend(of_agent(context, &hook, |_| of_hook(&hook)));
+    }
+    let plugin = PluginFiles::new(&project);
+    if !plugin.used(&context.homes, false).is_empty() {
+        findings.extend(of_agent(context, &plugin, |home| of_plugin(&plugin, home)));
     }
     findings
 }
@@ -37,13 +41,16 @@ pub(super) fn bridge(context: &CheckContext) -> Vec<Finding> {
 type Found = (Level, String, &'static str, String);
 
 /// The bridge of one agent. `of_files`: what our own files say of a bridge that the agent is set to start.
-fn of_agent(context: &CheckContext, installer: &dyn Installer, of_files: impl Fn() -> Found) -> Vec<Finding> {
-    let homes = homes_of(installer.adapter(), &context.homes);
+fn of_agent(context: &CheckContext, installer: &dyn Installer, of_files: impl Fn(&Path) -> Found) -> Vec<Finding> {
+    let homes = installer.used(&context.homes, false);
     let of_homes = (1..).zip(&homes).flat_map(|(number, home)| of_home(installer, number, home, &of_files));
     let mut findings: Vec<_> = of_homes.collect();
     if findings.is_empty() {
         let what = match installer.adapter() == FIRST {
             true => "sessions in plain terminals are watched".into(),
+            false if installer.adapter().is_by_reports() => {
+                format!("{} is shown only if its own hook reports it", installer.adapter().agent())
+            }
             false => format!("what {} asks is shown", installer.adapter().agent()),
         };
         let text = format!("not installed: {what}, and `pilotlight bridge install` lets you answer them");
@@ -53,12 +60,12 @@ fn of_agent(context: &CheckContext, installer: &dyn Installer, of_files: impl Fn
 }
 
 /// The bridge in one of an agent's homes; nothing if it is not installed there.
-fn of_home(installer: &dyn Installer, number: usize, home: &Path, of_files: impl Fn() -> Found) -> Vec<Finding> {
+fn of_home(installer: &dyn Installer, number: usize, home: &Path, of_files: impl Fn(&Path) -> Found) -> Vec<Finding> {
     let agent = installer.adapter().agent();
     let state = installer.installed(home);
     let (level, text, redacted, remedy) = match state {
         Installed::No => return Vec::new(),
-        Installed::Yes => of_files(),
+        Installed::Yes => of_files(home),
         Installed::Forbidden => (
             Level::Warning,
             format!("a policy of your organisation keeps {agent} from starting the bridge"),
@@ -183,6 +190,44 @@ fn of_hook(files: &HookFiles) -> Found {
     }
 }
 
+/// What opencode's plugin is like in a config folder of opencode's.
+fn of_plugin(files: &PluginFiles, home: &Path) -> Found {
+    match files.plugin_file(home) {
+        PluginFile::Current => (Level::Ok, "opencode asks Pilotlight, too".into(), "the bridge is on", String::new()),
+        PluginFile::Outdated => (
+            Level::Warning,
+            "the bridge is of another version than this program".into(),
+            "the bridge is of another version",
+            "run `pilotlight bridge install`: it counts for sessions that are started from then on".into(),
+        ),
+        PluginFile::Changed => (
+            Level::Problem,
+            "the bridge's plugin was changed since it was installed, and opencode runs it".into(),
+            "the bridge was changed since it was installed",
+            "if that was not you, find out who did; `pilotlight bridge install` puts it back".into(),
+        ),
+        PluginFile::Other(program) => (
+            Level::Warning,
+            format!("opencode starts {}, and not this program", program.display()),
+            "the bridge starts another program",
+            "if that is not the Pilotlight whose tray you run, run `pilotlight bridge install` with the right one"
+                .into(),
+        ),
+        PluginFile::Missing(program) => (
+            Level::Problem,
+            format!("opencode is to start {}, which is gone: its sessions are not shown", program.display()),
+            "the program that the bridge starts is gone",
+            "run `pilotlight bridge install`, and start your sessions anew".into(),
+        ),
+        PluginFile::Users | PluginFile::None => (
+            Level::Problem,
+            "the bridge's plugin has just gone".into(),
+            "the bridge's plugin is gone",
+            "run this again".into(),
+        ),
+    }
+}
+
 /// Where the bridge runs, by what the tray knows of `sessions`.
 pub(crate) fn running(sessions: &[Session]) -> Option<Finding> {
     // The other agents' bridges run only while their sessions ask.
@@ -243,6 +288,30 @@ mod tests {
         std::fs::remove_file(at("ours")).unwrap();
         let (level, text) = told("ours");
         assert!(level == Level::Problem && text.starts_with("Claude Code is to start ~/ours, which is gone"), "{text}");
+    }
+
+    #[test]
+    fn case_786_the_plugin_may_be_changed_of_another_version_or_start_what_is_gone() {
+        let scratch = tempfile::tempdir().unwrap();
+        let at = |name: &str| scratch.path().join(name);
+        let files = |program: &str| PluginFiles::at(at("opencode"), at("homes"), Some(at(program)));
+        let told = |program: &str| {
+            let (level, text, redacted, _) = of_plugin(&files(program), &at("opencode"));
+            assert!(!redacted.contains('/'));
+            (level, text.replace(&scratch.path().display().to_string(), "~"))
+        };
+        let is = |level, text: &str| (level, text.to_owned());
+        std::fs::write(at("ours"), "").unwrap();
+        files("ours").put(&at("opencode")).unwrap();
+        assert_eq!(told("ours"), is(Level::Ok, "opencode asks Pilotlight, too"));
+        assert_eq!(told("other"), is(Level::Warning, "opencode starts ~/ours, and not this program"));
+        std::fs::remove_file(at("ours")).unwrap();
+        let (level, text) = told("ours");
+        assert!(level == Level::Problem && text.starts_with("opencode is to start ~/ours, which is gone"), "{text}");
+        let plugin = files("ours").main_file();
+        let text = std::fs::read_to_string(&plugin).unwrap();
+        std::fs::write(&plugin, text.replace("once", "always")).unwrap();
+        assert_eq!(told("ours").1, "the bridge's plugin was changed since it was installed, and opencode runs it");
     }
 
     #[test]

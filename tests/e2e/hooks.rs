@@ -87,23 +87,33 @@ fn prompt(terminal: &Tmux, words: &str) {
     terminal.press(&["Enter"]);
 }
 
+/// The settings of an opencode that this model answers, and that asks before it changes anything.
+pub(super) fn opencode_settings(model: &Model) -> String {
+    let options = json!({"baseURL": model.url(), "apiKey": "made-up"});
+    let models =
+        json!({"fake-model": {"name": "Fake", "tool_call": true, "limit": {"context": 200_000, "output": 8000}}});
+    let provider = json!({"npm": "@ai-sdk/openai-compatible", "name": "Fake", "options": options, "models": models});
+    let settings = json!({"model": "fake/fake-model", "small_model": "fake/fake-model", "autoupdate": false,
+        "share": "disabled", "permission": {"bash": "ask", "edit": "ask"}, "provider": {"fake": provider}});
+    settings.to_string()
+}
+
+/// Switches off what opencode fetches from elsewhere.
+pub(super) fn switch_off(opencode: &mut Command) {
+    for off in ["AUTOUPDATE", "MODELS_FETCH", "LSP_DOWNLOAD", "DEFAULT_PLUGINS"] {
+        opencode.env(format!("OPENCODE_DISABLE_{off}"), "1");
+    }
+}
+
 #[test]
 #[ignore = "needs opencode: tests/long.sh"]
 fn opencode_reports_what_it_does_by_the_plugin_of_the_page() {
     let program = PathBuf::from(std::env::var_os("PILOTLIGHT_TEST_OPENCODE").expect("PILOTLIGHT_TEST_OPENCODE"));
     let stage = Stage::new();
-    let options = json!({"baseURL": stage.model.url(), "apiKey": "made-up"});
-    let models =
-        json!({"fake-model": {"name": "Fake", "tool_call": true, "limit": {"context": 200_000, "output": 8000}}});
-    let provider = json!({"npm": "@ai-sdk/openai-compatible", "name": "Fake", "options": options, "models": models});
-    let settings = json!({"model": "fake/fake-model", "small_model": "fake/fake-model", "autoupdate": false,
-        "share": "disabled", "permission": {"bash": "ask"}, "provider": {"fake": provider}});
-    stage.write("home/.config/opencode/opencode.json", &settings.to_string());
+    stage.write("home/.config/opencode/opencode.json", &opencode_settings(&stage.model));
     stage.write("home/.config/opencode/plugins/pilotlight.js", &recipe("opencode"));
     let mut opencode = stage.command(&program);
-    for off in ["AUTOUPDATE", "MODELS_FETCH", "LSP_DOWNLOAD", "DEFAULT_PLUGINS"] {
-        opencode.env(format!("OPENCODE_DISABLE_{off}"), "1");
-    }
+    switch_off(&mut opencode);
     let terminal = Tmux::start(&opencode, 150, 45);
     shows(&terminal, "Ask anything");
     prompt(&terminal, "SCRIPT:tool Paint the fence");

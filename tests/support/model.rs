@@ -44,6 +44,8 @@ struct Shared {
     instructions: Mutex<HashMap<Round, String>>,
     /// The registered plays, by name.
     plays: Mutex<HashMap<String, Registered>>,
+    /// The last request that offered tools, as JSON.
+    last: Mutex<String>,
 }
 
 /// A registered play.
@@ -75,6 +77,7 @@ impl Model {
             requested: Mutex::default(),
             instructions: Mutex::default(),
             plays: Mutex::default(),
+            last: Mutex::default(),
         });
         let router = Router::new()
             .route("/v1/models", get(models))
@@ -153,6 +156,13 @@ impl Model {
         wait_until(COPILOT, &what, dump, || (self.request_count(script, round) > 0).then_some(()));
     }
 
+    /// Waits until a request contains this, as JSON has it.
+    pub(crate) fn wait_heard(&self, words: &str) {
+        let last = || self.shared.last.lock().unwrap().clone();
+        let what = format!("the model hears {words:?}");
+        wait_until(COPILOT, &what, last, || last().contains(words).then_some(()));
+    }
+
     /// Stops listening: later connections are refused.
     pub(crate) fn stop(&self) {
         self.task.abort();
@@ -185,6 +195,9 @@ async fn models() -> Json<Value> {
 }
 
 async fn chat(State(shared): State<Arc<Shared>>, Json(request): Json<Value>) -> Response {
+    if request["tools"].is_array() {
+        *shared.last.lock().unwrap() = request["messages"].to_string();
+    }
     let (script, number, round) = place_in_script(&request);
     let key = (script.clone(), round);
     let instructions =

@@ -155,7 +155,8 @@ impl Pilot {
         let what = format!("{label:?} of {id} can be clicked");
         let dump = || self.dump(id);
         let find = || {
-            let (row, layout) = (self.row(id)?, self.panel.layout().1);
+            let row = self.row(id).or_else(|| self.row_in_tray(id))?;
+            let layout = self.panel.layout().1;
             let submenu = layout.find(&|entry: &Entry| entry.is_row_of(row["label"].as_str().unwrap_or_default()))?;
             // A line of `Why` begins with the label, too, and says why that is not possible.
             let is_offer = |text: &str| text.starts_with(label) && !text.starts_with(&format!("{label}:"));

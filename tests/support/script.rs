@@ -100,6 +100,14 @@ pub(crate) fn answer(script: &str, number: u64, round: usize) -> Answer {
                 "recommendedAction": "interactive"}),
         ),
 
+        // As opencode asks.
+        ("choose", 0) => call(
+            "question",
+            json!({"questions": [{"question": "Which colour?", "header": "Colour", "options": [
+                {"label": "Red", "description": "warm"}, {"label": "Blue", "description": "cold"}]}]}),
+        ),
+        ("write", 0) => call("write", json!({"filePath": "new.txt", "content": "hello\nworld\n"})),
+
         ("two", 0) => Answer::Say(
             "I will run two tools.".to_owned(),
             vec![bash("echo one > one.txt; echo hi", "write one"), bash("echo two > two.txt", "write two")],

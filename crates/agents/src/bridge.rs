@@ -1,7 +1,9 @@
-//! How the bridges into terminals are installed: as plugins, with the agents' own commands. Each agent that has one gives
-//! an [`Installer`]. What a bridge then reports and does is in [`crate::control::Bridges`] and [`crate::channel::Bridge`].
+//! How the bridges into terminals are installed: as plugins, with the agents' own commands, or as one file where an agent has
+//! no such command. Each agent that has one gives an [`Installer`]. What a bridge then reports and does is in [`crate::control::Bridges`] and [`crate::channel::Bridge`].
 
 use crate::adapter::{ADAPTERS, Adapter};
+use crate::home::{Home, homes_of};
+use crate::opencode::OpenCode;
 use anyhow::Context;
 use pilotlight_core::time::Time;
 use pilotlight_system::state_file::{self, Unusable};
@@ -47,6 +49,18 @@ pub trait Installer: fmt::Debug + Send + Sync {
     /// What the bridge is and what it costs, for the user's consent.
     fn about(&self) -> &'static str;
 
+    /// The homes of the agent that are used, of these or beside them. `are_named`: the user has named these.
+    fn used(&self, homes: &[Home], _are_named: bool) -> Vec<PathBuf> {
+        homes_of(self.adapter(), homes)
+    }
+
+    /// What is to be known of a home before anything is changed there.
+    fn remarks(&self, home: &Path) -> Vec<String> {
+        let losses = self.losses(home).into_iter().map(|loss| format!("settings.json loses something there: {loss}"));
+        let others = self.others(home).into_iter().map(|other| format!("another program answers there, too: {other}"));
+        losses.chain(others).collect()
+    }
+
     /// What a home's settings lose when the agent writes them anew.
     fn losses(&self, _home: &Path) -> Vec<String> {
         Vec::new()
@@ -86,6 +100,27 @@ pub trait Installer: fmt::Debug + Send + Sync {
     /// The agent's commands that remove it from a home; none where it is not installed.
     fn to_remove(&self, home: &Path) -> Vec<Vec<String>>;
 
+    /// The one file of ours that is put into a home, for an agent without commands that install it.
+    fn file(&self, _home: &Path) -> Option<PathBuf> {
+        None
+    }
+
+    /// Puts that file there.
+    ///
+    /// # Errors
+    /// It cannot be written, or another file has its name.
+    fn put(&self, _home: &Path) -> anyhow::Result<()> {
+        Ok(())
+    }
+
+    /// Removes that file, if it is ours.
+    ///
+    /// # Errors
+    /// It cannot be removed.
+    fn take(&self, _home: &Path) -> anyhow::Result<()> {
+        Ok(())
+    }
+
     /// What stays if this command fails, where that is nothing but a setting without effect.
     fn tidies(&self, _command: &[String]) -> Option<&'static str> {
         None
@@ -120,7 +155,7 @@ pub trait Installer: fmt::Debug + Send + Sync {
     /// Whether our own files are those of this version.
     fn is_current(&self) -> bool;
 
-    /// Whether our own files were changed since they were written, by whatever version, and are not used for that reason.
+    /// Whether our own files were changed since they were written, by whatever version.
     fn is_changed(&self) -> bool {
         false
     }
@@ -134,7 +169,8 @@ pub trait Installer: fmt::Debug + Send + Sync {
 
 /// The bridges that can be installed.
 pub fn installers(project: &paths::Folders) -> Vec<Box<dyn Installer>> {
-    ADAPTERS.iter().filter_map(|adapter| adapter.installer(project)).collect()
+    let all = ADAPTERS.iter().copied().chain([&OpenCode as &dyn Adapter]);
+    all.filter_map(|adapter| adapter.installer(project)).collect()
 }
 
 /// What installs the bridge of the agent with this name.

@@ -15,6 +15,7 @@ mod tests;
 
 use super::adapter::{ADAPTERS, FIRST};
 use super::fingerprint::{Fingerprint, scripts};
+use super::opencode;
 use super::program_file::is_named;
 use pilotlight_system::process::{ancestors, arguments, executable, is_started_with};
 use std::ffi::OsString;
@@ -32,18 +33,9 @@ pub struct CallingAgent {
 /// An agent: as its user knows it, and what it is recognised by.
 type Known = (&'static str, &'static Fingerprint);
 
-/// The agents without an adapter. Observed: opencode 1.18.33. Of Gemini CLI 0.61.0 the variable was read in its code.
+/// The agents without homes. Of Gemini CLI 0.61.0 the variable was read in its code.
 const OTHERS: [(&str, Fingerprint); 2] = [
-    (
-        "opencode",
-        Fingerprint {
-            program: "opencode",
-            releases: None,
-            package: "opencode-ai",
-            marks: &["OPENCODE"],
-            content: None,
-        },
-    ),
+    (opencode::NAME, opencode::FINGERPRINT),
     (
         "Gemini CLI",
         Fingerprint {

@@ -7,7 +7,7 @@ use crate::channel::{Bridge, Connection, Keep, Servers, Service};
 use async_trait::async_trait;
 use pilotlight_core::action;
 use pilotlight_core::order::Step;
-use pilotlight_core::session::Observed;
+use pilotlight_core::session::{About, Observed};
 use pilotlight_core::time::Span;
 use pilotlight_core::turn::Request;
 use pilotlight_core::verdict::Asking;
@@ -75,6 +75,11 @@ pub trait Bridges: Send {
     /// Puts settings in force. Called before it begins to listen.
     fn configure(&mut self, _settings: BridgeSettings) {}
 
+    /// Whether we have answered what the session's bridge reported last, and does no more.
+    fn was_answered(&self, _session: &str) -> bool {
+        false
+    }
+
     /// Takes note of what the session's files say, before it [reports](Self::report): of what is open in the session, some may
     /// have been answered in its terminal.
     fn observe(&mut self, _session: &str, _observed: &Observed) {}
@@ -138,4 +143,6 @@ pub struct BridgeReport {
     pub questions: Vec<Asking>,
     /// Its open requests, where its log has none.
     pub requests: Vec<Request>,
+    /// Its title and folder, where only its reports tell them, which any program can write.
+    pub about: Option<About>,
 }

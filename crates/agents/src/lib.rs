@@ -1,4 +1,5 @@
-//! The coding agents whose sessions are watched: GitHub Copilot, Claude Code, Codex, and any other by its own hook.
+//! The coding agents whose sessions are watched: GitHub Copilot, Claude Code, Codex, and any other by its own hook, of which
+//! [`opencode`] can be answered, too.
 //!
 //! An agent is an [`adapter::Adapter`]: where its sessions are, how one is read, who runs it, and how it is resumed. Nothing
 //! outside of an agent's folder knows it; all that is known of an agent is in [`adapter::ADAPTERS`]. The five main types:
@@ -18,11 +19,13 @@
 //! - [`shown`] has what all agents have in common that are only shown.
 //! - [`tail`] follows a growing log in any [`tail::LogFormat`]. [`listing`] is what a list of sessions found, [`listing_cache`] whether
 //!   another would find the same, `walk` finds sessions that are files in shared folders.
-//! - [`bridge`] installs the bridges into terminals, with the agents' own commands.
+//! - [`bridge`] installs the bridges into terminals, with the agents' own commands where they have some. `hooks` is what is
+//!   the same about hooks that wait for an answer, `questions` about questions with choices.
 //! - [`callers`] knows which agent started a process, by the `fingerprint`
 //!   of each, so that no tool of an agent answers for the user.
 //!
-//! Files of agents are only read: nothing is written into their homes, and none of their locks is taken.
+//! Files of agents are only read: nothing is written into their homes, and none of their locks is taken. The one exception is
+//! the file of opencode's bridge, after its user's consent.
 //!
 //! Begin with `adapter.rs`, then `codex/`, the smallest whole agent.
 //!
@@ -91,13 +94,16 @@ pub mod evidence;
 mod fingerprint;
 pub mod home;
 pub mod homes;
+pub mod hooks;
 pub mod listing;
 pub mod listing_cache;
+pub mod opencode;
 pub mod openings;
 mod profile;
 mod program_file;
 pub mod program_version;
 pub mod programs;
+mod questions;
 pub mod reader;
 pub mod reading;
 pub mod reported;

@@ -51,6 +51,10 @@ pub fn offer(action: Action, session: &Session, status: Status) -> Result<Does, 
         return Err(Refusal::Unanswering { no_answer: no_answer.clone() });
     }
     match &session.observed.allows {
+        Allows::Nothing { .. } if is_answer(action) && is_bridged(session) => {}
+        Allows::Nothing { .. } if is_answer(action) && session.is_answered_there() => {
+            return Err(Refusal::AnsweredThere);
+        }
         Allows::Nothing { why } if action != Action::ShowTerminal => {
             return Err(Refusal::ReadOnly { why: why.clone() });
         }
@@ -79,13 +83,18 @@ pub fn offer(action: Action, session: &Session, status: Status) -> Result<Does, 
     }
 }
 
+/// Whether an action answers what a session asks.
+const fn is_answer(action: Action) -> bool {
+    matches!(action, Action::Approve | Action::Deny | Action::Answer)
+}
+
 /// Checks that an action needs nothing but the process and the terminal of a session whose agent takes no orders.
 fn takes(action: Action, session: &Session, status: Status) -> Result<(), Refusal> {
     let agent = || session.observed.agent.clone();
     let supervised = session.observed.supervised.as_ref();
     let is_of_program = session.observed.about.kind == Kind::Sdk;
     match action {
-        Action::Approve | Action::Deny | Action::Answer if is_bridged(session) => Ok(()),
+        action if is_answer(action) && is_bridged(session) => Ok(()),
         Action::Approve | Action::Deny | Action::Answer => Err(match supervised {
             _ if session.is_answered_there() => Refusal::AnsweredThere,
             Some(supervised) => Refusal::InBackground { attach: supervised.attach.clone() },

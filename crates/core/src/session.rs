@@ -319,6 +319,10 @@ impl Session {
 
     /// Whether what its bridge reported last, in this turn, was answered in its terminal.
     pub(crate) fn is_answered_there(&self) -> bool {
+        // Of a session that is known by its reports, no turn is known.
+        if self.observed.hook_report.is_some() {
+            return self.control.answered_there.is_some();
+        }
         let waits = self.waits_for().is_some();
         !waits && self.control.answered_there.is_some() && self.control.answered_there == self.observed.facts.turn_id
     }

@@ -7,7 +7,10 @@ use super::action_context::LoggedRequest;
 use pilotlight_core::confusable::{find_confusable, is_seen};
 use pilotlight_core::order::ShownRequest;
 use pilotlight_core::text::plain;
-use pilotlight_core::turn::{COMMAND_TOO_LONG, Call, access_words, path_words, request_verb};
+use pilotlight_core::time::Moment;
+use pilotlight_core::turn::{
+    self, ASKS_MAX, AnswerOptions, COMMAND_TOO_LONG, Call, access_words, path_words, request_verb,
+};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -174,6 +177,32 @@ impl Request {
             _ => ("", 0),
         };
         paths.split('\n').take(most)
+    }
+
+    /// The same as it is kept in the facts of its session, if a bridge reports it. `path`: the one that it asks for.
+    pub(crate) fn open_over_bridge(
+        &self,
+        path: Option<&str>,
+        sub_agent: Option<Box<str>>,
+        options: AnswerOptions,
+        at: Moment,
+    ) -> turn::Request {
+        let asks = self.decisive().filter(|text| text.chars().count() <= ASKS_MAX).map(|text| (*text).into());
+        let path = path.filter(|path| self.known && path.len() <= ASKS_MAX && !path.contains('\n'));
+        turn::Request {
+            id: Call::of(&self.id),
+            request: self.id.clone(),
+            call: None,
+            kind: if &*self.kind == "commands" { "shell".into() } else { self.kind.clone() },
+            asks,
+            paths: path.map(Into::into).into_iter().collect(),
+            command: None,
+            sub_agent,
+            is_managed: false,
+            is_probable: false,
+            over_bridge: Some(options),
+            at,
+        }
     }
 
     /// The text that represents it, if there is one, whatever else it says.

@@ -4,7 +4,7 @@
 //! waits, and whichever answers first decides. A hook that ends without a word changes nothing. So everything that is in
 //! doubt ends the hook.
 //!
-//! - `hook` is the process that Claude Code starts; `wire` the protocol between it and us, `listener` our socket.
+//! - `hook` is the process that Claude Code starts; what is the same of every agent's is in [`hooks`](crate::hooks).
 //! - `asked` is what it was asked, as a request or a question (`forms`), with the rules that may be added (`rules`).
 //! - [`Bridges`] keeps the hooks that ask now, and lets them go when their session was answered in its terminal. `carry`
 //!   answers them.
@@ -21,24 +21,20 @@ pub mod files;
 mod forms;
 #[cfg(unix)]
 pub mod hook;
-#[cfg(unix)]
-mod listener;
 mod others;
 pub mod plugin;
 mod rewriting;
 mod rules;
 mod settings;
-mod wire;
 
 #[cfg(unix)]
-pub use bridges::{Bridges, HookConfig};
-#[cfg(unix)]
-pub use listener::is_listened_to;
+pub use bridges::Bridges;
 
-/// The command of this program that Claude Code starts as its hook.
-pub const COMMAND: &str = "hook";
-/// What it is told there.
+/// What our program is told by which it is called as its hook.
 pub const AGENT: &str = "claude-code";
+/// The file name of the socket that hooks connect to.
+#[cfg(unix)]
+const SOCKET: &str = "hooks.sock";
 
 /// The name of the plugin and of its marketplace.
 const NAME: &str = "pilotlight";

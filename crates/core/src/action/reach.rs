@@ -60,7 +60,9 @@ pub fn questions(session: &Session) -> &[Asking] {
     if session.remote.is_some() {
         return &session.liveness.questions;
     }
-    let works = session.observed.facts.turn.is_some() || session.liveness.has_active_work == Some(true);
+    let works = session.observed.facts.turn.is_some()
+        || session.liveness.has_active_work == Some(true)
+        || session.observed.hook_report.is_some(); // which knows of no turns
     if works && (session.control.server.is_attached() || session.control.bridge.is_some()) {
         &session.liveness.questions
     } else {

@@ -1,11 +1,13 @@
 use super::*;
 use crate::agent::Agent;
 use crate::attempts::Mark;
+use crate::limits::Limits;
 use crate::question::Question;
 use crate::session::{BridgeSetup, NoAnswer, Supervised};
-use crate::time::{Moment, Time};
+use crate::time::{Moment, Span, Time};
 use crate::turn::{Closed, DENIED, Ending, Request, Turn};
 use crate::verdict::Asking;
+use crate::verdict::hook_report::{HookActivity, HookReport};
 use crate::verdict::reported_state::{ReportedState, State, Wait};
 use crate::words::offer::{Sends, Way};
 use crate::words::refusal::Place;
@@ -140,6 +142,46 @@ fn case_757_what_no_hook_asks_is_left_to_the_terminal_with_its_reason() {
     session.observed.facts.requests.push(request("shell"));
     let approves = Ok(Does::Answers { verb: "allows", open: 1 });
     assert_eq!(offer(Action::Approve, &session, Status::NeedsPermission), approves);
+}
+
+/// A session that is known by its reports alone is answered over its bridge, if it has one, and nothing else is done with it.
+#[test]
+fn case_784_what_a_bridge_asks_of_a_session_that_is_reported_is_answered_and_no_more() {
+    let why = || "only its hook is known".into();
+    let reported = |change: &dyn Fn(&mut Session)| {
+        let mut session = with(|it| it.observed.allows = Allows::Nothing { why: why() });
+        let said = HookActivity::Blocked;
+        session.observed.hook_report =
+            Some(HookReport { said, reason: None, since: AT.wall, at: AT, has_worked: true });
+        change(&mut session);
+        session
+    };
+    let offered = |action, change: &dyn Fn(&mut Session)| {
+        let session = reported(change);
+        let (row, _) = session.row(AT.plus(Span::minutes(60)), &Limits::default());
+        (row.status, offer(action, &session, row.status))
+    };
+    let bridged = |it: &mut Session| {
+        it.control.bridge = Some(Bridge::Elevated);
+        it.observed.facts.requests.push(request("shell"));
+    };
+    let approves = Ok(Does::Answers { verb: "allows", open: 1 });
+    assert_eq!(offered(Action::Approve, &bridged), (Status::NeedsPermission, approves), "it does not wear off");
+    let read_only = || Err(Refusal::ReadOnly { why: why() });
+    for action in [Action::Stop, Action::End, Action::Resume, Action::Continue, Action::LetAnswer] {
+        assert_eq!(offered(action, &bridged).1, read_only(), "{action:?}");
+    }
+    assert_eq!(offered(Action::Approve, &|_| ()), (Status::Quiet, read_only()));
+    let asks = |it: &mut Session| {
+        bridged(it);
+        it.observed.facts.requests.clear();
+        let question = Question { id: None, text: "Which?".into(), choices: Vec::new() };
+        it.liveness.questions.push(Asking { question, since: AT.wall, form: Err("it is odd".into()) });
+    };
+    let odd = Err(Refusal::Unanswerable { why: "it is odd".into() });
+    assert_eq!(offered(Action::Answer, &asks), (Status::NeedsInput, odd));
+    let answered = |it: &mut Session| it.control.answered_there = Some("".into());
+    assert_eq!(offered(Action::Deny, &answered).1, Err(Refusal::AnsweredThere));
 }
 
 #[test]

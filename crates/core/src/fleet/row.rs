@@ -15,7 +15,7 @@ use crate::short_reason::{ShortReason, TurnView, last_seen, lull, next_lull};
 use crate::text::{COMMAND_MAX, plain};
 use crate::time::{Moment, Span, Time};
 use crate::turn::Request;
-use crate::verdict::hook_report::judge_hooked;
+use crate::verdict::hook_report::{judge_asking, judge_hooked};
 use crate::verdict::{Observations, Status, Verdict, age_step, judge, last_activity};
 use crate::words::clock::clock;
 pub use crate::words::reason::Background;
@@ -197,7 +197,8 @@ impl Session {
         // What is not read any more is judged as of the last time that it was.
         let at = self.no_answer.as_ref().map_or(now, |no_answer| no_answer.since);
         if let Some(hook_report) = &self.observed.hook_report {
-            return judge_hooked(hook_report, at);
+            let asking = judge_asking(&self.observed.facts.requests, &self.liveness.questions);
+            return asking.unwrap_or_else(|| judge_hooked(hook_report, at));
         }
         let limits = self.limits(limits);
         let Observed { agent, facts, reported_state, .. } = &self.observed;

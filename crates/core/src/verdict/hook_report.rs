@@ -4,12 +4,13 @@
 //! A hook reports changes, and may miss some: a stopped or killed agent often runs none. So its last report counts as current
 //! only for a time ([`REPORT_VALID_FOR`]), and no rule draws conclusions from it.
 
-use super::Verdict;
 use super::status::Status;
+use super::{Asking, Verdict};
 use crate::short_reason::{ShortReason, age_step};
 use crate::text::{COMMAND_MAX, plain};
 use crate::time::{Moment, Span, Time};
-use crate::words::reason::{Background, Because, Reason};
+use crate::turn::Request;
+use crate::words::reason::{Background, Because, Note, Reason};
 use serde::{Deserialize, Serialize};
 
 /// For how long a hook's word that its session works, or waits for its user, is taken for what is. A tool may take as
@@ -67,6 +68,27 @@ pub(crate) fn judge_hooked(told: &HookReport, now: Moment) -> Verdict {
     let because = Reason::NoWord { silence: step.max(REPORT_VALID_FOR), said, reason: reason.clone() };
     let short_reason = ShortReason::of(&because);
     verdict(Status::Quiet, at.wall + REPORT_VALID_FOR, because.into(), short_reason, Some(at.awake + next), None)
+}
+
+/// What its bridge reports as open, if anything is: a permission, or else a question. The bridge is connected as long as that
+/// is open, so that it does not wear off.
+pub(crate) fn judge_asking(requests: &[Request], questions: &[Asking]) -> Option<Verdict> {
+    let (status, since, because) = match (requests, questions) {
+        ([first, ..], _) => {
+            let open = requests.len();
+            let asks = Reason::AsksPermission { kind: first.kind.clone(), text: first.asks.clone() };
+            let more = (open > 1).then_some(Note::Requests { open });
+            (Status::NeedsPermission, first.at.wall, asks.and(more))
+        }
+        ([], [first, ..]) => {
+            let open = questions.len();
+            let asks = Reason::Asks { question: first.question.clone() };
+            (Status::NeedsInput, first.since, asks.and((open > 1).then_some(Note::Questions { open })))
+        }
+        ([], []) => return None,
+    };
+    let short_reason = because.reason.short_reason(status, since, Moment::default());
+    Some(verdict(status, since, because, short_reason, None, None))
 }
 
 fn verdict(

@@ -6,7 +6,8 @@ use crate::world::World;
 use pilotlight_agents::channel::Bridge;
 use pilotlight_agents::control::{BridgeNews, BridgeReport, BridgeSettings, Bridges};
 use pilotlight_core::session::{Allows, BridgeSetup, Key, Session};
-use pilotlight_core::time::Time;
+use pilotlight_core::time::{Moment, Time};
+use pilotlight_core::verdict::hook_report::{HookActivity, HookReport};
 use pilotlight_core::verdict::reported_state::State;
 use pilotlight_system::clock::Clock;
 use std::future::poll_fn;
@@ -106,10 +107,14 @@ impl Connections {
         let of_agent = self.bridges.iter_mut().find(|bridges| bridges.agent() == agent);
         // A process that provably does not hold this session is not its owner.
         let owner = session.observed.owner.live();
-        let report = of_agent.and_then(|bridges| {
+        let (report, was_answered) = of_agent.map_or((None, false), |bridges| {
             bridges.observe(&session.id, &session.observed);
-            bridges.report(&session.id, owner?, untried)
+            let report = owner.and_then(|owner| bridges.report(&session.id, owner, untried));
+            (report, bridges.was_answered(&session.id))
         });
+        if let Some(about) = report.as_ref().and_then(|report| report.about.clone()) {
+            session.observed.about = about;
+        }
         let bridge = report.as_ref().map(|report| report.bridge);
         let (bridge_before, questions_before) = (session.control.bridge, session.liveness.questions.clone());
         session.control.bridge = bridge;
@@ -120,12 +125,20 @@ impl Connections {
         let is_new = std::mem::replace(&mut session.control.approves_all, approves_all) != approves_all;
         let is_asked_anew = take_requests(session, report.as_ref());
         // A bridge that is there only while something is asked.
-        if session.observed.allows == Allows::Process && owner.is_some() && session.control.under_way.is_none() {
-            note_answer(session, bridge_before.is_some(), report.as_ref(), world.clock.now().wall);
+        let is_reported = session.observed.hook_report.is_some();
+        if bridge_before.is_some() && bridge.is_none() {
+            note_over(session, world.clock.now());
+        }
+        let comes_and_goes = is_reported || session.observed.allows == Allows::Process;
+        if comes_and_goes && owner.is_some() && session.control.under_way.is_none() {
+            let was_asked = bridge_before.is_some() && !was_answered;
+            note_answer(session, was_asked, report.as_ref(), world.clock.now().wall);
         }
         if !is_attached {
-            // Only a tool asks questions, and the log records tools: what calls itself a bridge may be an impostor.
-            let asks = session.observed.facts.turn.as_ref().is_some_and(|turn| !turn.tools.is_empty())
+            // Only a tool asks questions, and the log records tools: what calls itself a bridge may be an impostor. Where there
+            // is no log, the bridge alone knows.
+            let asks = is_reported
+                || session.observed.facts.turn.as_ref().is_some_and(|turn| !turn.tools.is_empty())
                 || !session.observed.facts.sub_agents.is_empty();
             session.liveness.questions = report.filter(|_| asks).map(|report| report.questions).unwrap_or_default();
         }
@@ -142,14 +155,25 @@ impl Connections {
 
 /// Notes whether what a session's bridge reported was answered in its terminal: it is gone, and not by us.
 fn note_answer(session: &mut Session, was_asked: bool, report: Option<&BridgeReport>, now: Time) {
+    let is_idle = session.observed.hook_report.as_ref().is_some_and(|told| told.said == HookActivity::Idle);
     let control = &mut session.control;
     match report {
         Some(_) => control.answered_there = None,
         None if was_asked => {
-            control.answered_there.clone_from(&session.observed.facts.turn_id);
+            let turn = session.observed.facts.turn_id.clone();
+            control.answered_there = turn.or_else(|| session.observed.hook_report.is_some().then(Box::default));
             control.outcome = Some((now, "what it asked was answered in its terminal".into()));
         }
+        None if is_idle => control.answered_there = None,
         None => {}
+    }
+}
+
+/// What a session's bridge reported is over, of which its next report is still on its way.
+fn note_over(session: &mut Session, now: Moment) {
+    let waits = |told: &&mut HookReport| told.said == HookActivity::Blocked;
+    if let Some(told) = session.observed.hook_report.as_mut().filter(waits) {
+        (told.said, told.since, told.at) = (HookActivity::Working, now.wall, now);
     }
 }
 
@@ -159,7 +183,7 @@ fn take_requests(session: &mut Session, report: Option<&BridgeReport>) -> bool {
     let works = match session.observed.reported_state.as_ref().map(|reported| reported.state) {
         Some(State::Idle { .. } | State::Ended) => false,
         Some(State::Busy | State::Waiting(_)) => true,
-        None => session.observed.facts.turn.is_some(),
+        None => session.observed.facts.turn.is_some() || session.observed.hook_report.is_some(),
     };
     let open = &mut session.observed.facts.requests;
     let before: Vec<_> = open.extract_if(.., |request| request.over_bridge.is_some()).collect();

@@ -12,7 +12,7 @@ use pilotlight_core::form::Form;
 use pilotlight_core::order::{Decision, Denial};
 use pilotlight_core::text::{NAME_MAX, is_uuid, plain};
 use pilotlight_core::time::Moment;
-use pilotlight_core::turn::{self, ASKS_MAX, AnswerOptions, Call};
+use pilotlight_core::turn::{self, AnswerOptions};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -85,26 +85,11 @@ impl Asked {
     /// The same as it is kept in the facts of its session. `at`: when it was asked.
     pub(super) fn open_request(&self, id: &str, at: Moment) -> Option<turn::Request> {
         let request = self.request(id)?;
-        let asks = request.decisive().filter(|text| text.chars().count() <= ASKS_MAX).map(|text| (*text).into());
         let path = ["file_path", "notebook_path"].iter().find_map(|key| self.input.get(*key)?.as_str());
-        let path = path.filter(|path| matches!(&*request.kind, "read" | "write") && !path.contains('\n'));
-        Some(turn::Request {
-            id: Call::of(id),
-            request: id.into(),
-            call: None,
-            kind: if &*request.kind == "commands" { "shell".into() } else { request.kind.clone() },
-            asks,
-            paths: path.filter(|path| path.len() <= ASKS_MAX).map(Into::into).into_iter().collect(),
-            command: None,
-            sub_agent: self.sub_agent.clone(),
-            is_managed: false,
-            is_probable: false,
-            over_bridge: Some(AnswerOptions {
-                always: self.rules().map(|rules| rules.words),
-                is_held: self.sub_agent.is_some(),
-            }),
-            at,
-        })
+        let path = path.filter(|_| matches!(&*request.kind, "read" | "write"));
+        let options =
+            AnswerOptions { always: self.rules().map(|rules| rules.words), is_held: self.sub_agent.is_some() };
+        Some(request.open_over_bridge(path, self.sub_agent.clone(), options, at))
     }
 
     /// The rules that Claude Code suggests, if they can be shown.

@@ -4,23 +4,35 @@
 //! `waiting`. The next request of the session says the same, as a session asks for one thing after the other. Sub-agents
 //! ask beside it, and their dialogs appear only once their hooks have ended.
 
+use super::asked::Asked;
 use super::carry::{HookBridge, OpenHook};
-use super::listener::{Check, ConnectionId, Hook, HookEvent, Listener, is_listened_to, owner_of};
+use super::{AGENT, SOCKET};
 use crate::channel;
 use crate::claude_code::adapter::PROFILE;
+use crate::claude_code::running::FINGERPRINT;
 use crate::control::{self, BridgeNews, BridgeReport, BridgeSettings};
+use crate::hooks::HookConfig;
+use crate::hooks::listener::{ConnectionId, Hook, HookEvent, Listening, parent_of};
+use crate::hooks::source::{HookSource, new_id};
 use pilotlight_core::action;
 use pilotlight_core::session::Observed;
 use pilotlight_core::time::{Moment, Span};
 use pilotlight_core::verdict::reported_state::State;
 use pilotlight_system::clock::Clock;
-use pilotlight_system::log::{self, cause, private};
+use pilotlight_system::log::{self, private};
 use std::collections::BTreeMap;
-use std::fmt;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
+/// How its hooks are listened for.
+const LISTENING: Listening<Asked> = Listening {
+    socket: SOCKET,
+    new_socket: "hooks.new",
+    check: |hook| parent_of(hook, AGENT, &FINGERPRINT),
+    read: Asked::read,
+    answers_within: Duration::from_secs(2),
+};
 /// The longest time that a sub-agent's request is held.
 const HELD_MAX: Span = Span::seconds(15);
 /// How much later than its hook a process may say that it waits, or the other way round. Seen: 0.1 s.
@@ -28,32 +40,11 @@ const TOGETHER: Span = Span(300);
 /// The most requests of one session. Real ones have one, or one for each sub-agent.
 const OPEN_MAX: usize = 32;
 
-/// Where to listen for hooks, and when.
-pub struct HookConfig {
-    /// The runtime folder.
-    pub folder: PathBuf,
-    /// Whether the user has installed the bridge.
-    pub is_installed: Box<dyn Fn() -> bool + Send>,
-    /// Whether no tool of a session that this process runs can have started us.
-    pub is_users: fn(u32) -> bool,
-    /// Other processes may listen there as well, one at a time: this one begins when it is told to, and not while another
-    /// does.
-    pub shared: bool,
-}
-
-impl fmt::Debug for HookConfig {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HookConfig").field("folder", &self.folder).finish_non_exhaustive()
-    }
-}
-
 /// The hooks that ask now.
 #[derive(Debug)]
 pub struct Bridges {
-    config: HookConfig,
-    check: Check,
+    source: HookSource<Asked>,
     settings: BridgeSettings,
-    listener: Option<Listener>,
     open: BTreeMap<ConnectionId, Waiting>,
 }
 
@@ -94,23 +85,20 @@ impl Waiting {
 impl Bridges {
     /// Those that connect there, once it begins to listen.
     pub fn at(config: HookConfig) -> Self {
-        Self::checked(config, owner_of)
-    }
-
-    pub(super) fn checked(config: HookConfig, check: Check) -> Self {
-        Self { config, check, settings: BridgeSettings::default(), listener: None, open: BTreeMap::new() }
+        let source = HookSource::new(config, LISTENING);
+        Self { source, settings: BridgeSettings::default(), open: BTreeMap::new() }
     }
 
     /// Handles a hook that asks, or has gone. Returns its session if there is something new to say of it.
-    fn handle(&mut self, event: HookEvent, now: Moment) -> Option<Box<str>> {
+    fn handle(&mut self, event: HookEvent<Asked>, now: Moment) -> Option<Box<str>> {
         match event {
             HookEvent::Asks(id, hook) => self.ask(id, *hook, now),
             HookEvent::Gone(id) => self.open.remove(&id).map(|gone| gone.hook.hook.asked.session),
         }
     }
 
-    fn ask(&mut self, id: ConnectionId, hook: Hook, now: Moment) -> Option<Box<str>> {
-        if !(self.config.is_users)(hook.owner) {
+    fn ask(&mut self, id: ConnectionId, hook: Hook<Asked>, now: Moment) -> Option<Box<str>> {
+        if !(self.source.config.is_users)(hook.owner) {
             log::warn!("a hook was let go: a tool of its session can have started this Pilotlight");
             return None;
         }
@@ -141,23 +129,6 @@ impl Bridges {
     }
 }
 
-/// An id that no other request has: hooks have none. A UUID, as nothing else becomes a part of a command.
-fn new_id() -> Option<Box<str>> {
-    let mut random = [0; 16];
-    getrandom::fill(&mut random).ok()?;
-    let (high, low) =
-        (u64::from_be_bytes(random[..8].try_into().ok()?), u64::from_be_bytes(random[8..].try_into().ok()?));
-    let id = format!(
-        "{:08x}-{:04x}-4{:03x}-8{:03x}-{:012x}",
-        high >> 32,
-        high >> 16 & 0xffff,
-        high & 0xfff,
-        low >> 48 & 0xfff,
-        low & 0xffff_ffff_ffff
-    );
-    Some(id.into())
-}
-
 impl control::Bridges for Bridges {
     fn agent(&self) -> &'static str {
         PROFILE.names.name
@@ -172,35 +143,26 @@ impl control::Bridges for Bridges {
     }
 
     fn start(&mut self) {
-        if !self.config.shared {
-            self.update_listener();
-        }
+        self.source.start();
     }
 
     fn update_listener(&mut self) {
-        if !(self.config.is_installed)() {
-            self.listener = None;
+        if !self.source.update() {
             self.open.clear();
-        } else if self.listener.is_none() && !(self.config.shared && is_listened_to(&self.config.folder)) {
-            match Listener::serve(&self.config.folder, self.check) {
-                Ok(listener) => self.listener = Some(listener),
-                Err(error) => log::warn!("hooks cannot reach Pilotlight: {}", cause(&*error)),
-            }
         }
     }
 
     fn poll_news(&mut self, context: &mut Context<'_>, clock: &Clock) -> Poll<BridgeNews> {
-        loop {
-            let Some(listener) = &mut self.listener else { return Poll::Pending };
-            let Poll::Ready(Some(event)) = listener.events.poll_recv(context) else { return Poll::Pending };
+        while let Poll::Ready(event) = self.source.poll(context) {
             if let Some(session) = self.handle(event, clock.now()) {
                 return Poll::Ready(BridgeNews::Of(session));
             }
         }
+        Poll::Pending
     }
 
     fn is_listening(&self) -> bool {
-        self.listener.is_some()
+        self.source.is_listening()
     }
 
     fn has_reported(&self, session: &str) -> bool {
@@ -233,6 +195,7 @@ impl control::Bridges for Bridges {
             approves_all: None,
             questions: open.iter().filter_map(|open| open.asking()).collect(),
             requests: open.iter().filter_map(|open| open.hook.asked.open_request(&open.request, open.at)).collect(),
+            about: None,
         })
     }
 

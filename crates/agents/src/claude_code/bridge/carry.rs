@@ -1,7 +1,7 @@
 //! Answers what hooks ask. An answer is given over the connection that the request came by, and counts once the session's
 //! log says that a hook decided: its user may have answered in the terminal at the same moment, and the first one wins.
 
-use super::listener::Hook;
+use super::asked::Asked;
 use crate::asked::question;
 use crate::channel::action_context::{ActionContext, EFFECT_TIMEOUT, LogView};
 use crate::channel::answering::{begin_answer, choose};
@@ -10,6 +10,8 @@ use crate::channel::order::Prompt;
 use crate::channel::request::Request;
 use crate::channel::{self, Channel, Listener, open_request};
 use crate::copilot::server::reply::{Ready, STILL_OPEN, ready};
+use crate::hooks::listener::Hook;
+use crate::hooks::wire::FromHook;
 use async_trait::async_trait;
 use pilotlight_core::form::Form;
 use pilotlight_core::order::{self, Decision, Step, Which};
@@ -37,7 +39,7 @@ const UNREADABLE: &str = "something that Pilotlight cannot read";
 pub(super) struct OpenHook {
     /// The id to answer it by.
     pub(super) request: Box<str>,
-    pub(super) hook: Hook,
+    pub(super) hook: Hook<Asked>,
     /// When it came.
     pub(super) at: Moment,
 }
@@ -58,7 +60,7 @@ impl OpenHook {
     /// Has the hook print this, and finds out whether that decided.
     async fn answer(&self, context: &ActionContext, output: Value) -> Result<(), Failure> {
         let before = context.log_view.borrow().clone();
-        if !self.hook.handle.answer(output).await {
+        if self.hook.handle.answer(output).await != Ok(FromHook::Printed) {
             return Err(Failure::refusal(Step::Answer, TERMINAL_FIRST));
         }
         // A sub-agent's terminal shows no dialog: nobody else can have answered.

@@ -2,8 +2,9 @@
 //!
 //! Claude Code reads a marketplace that is a folder in place, so an update applies to every session started afterwards.
 
-use super::{AGENT, COMMAND, EVENT, NAME, TIMEOUT};
+use super::{AGENT, EVENT, NAME, TIMEOUT};
 use crate::bridge::{UserHomes, ignore_missing, pretty};
+use crate::hooks::COMMAND;
 use anyhow::{Context, anyhow};
 use pilotlight_system::{paths, state_file};
 use serde_json::{Value, json};

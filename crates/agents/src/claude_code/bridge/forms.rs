@@ -3,6 +3,7 @@
 //! A question's answer is its choice, or several of them joined by commas as the terminal does, under the question's own
 //! text.
 
+use crate::questions::{self, Question, UNKNOWN};
 use pilotlight_core::form::{Choice, Form};
 use serde_json::{Map, Value, json};
 
@@ -10,7 +11,6 @@ use serde_json::{Map, Value, json};
 const DECLINED: &str = "The user declined to answer.";
 /// What a plan is answered that is not approved, where the user does not say why.
 const NOT_APPROVED: &str = "The user did not approve this plan.";
-const UNKNOWN: &str = "it has a form that Pilotlight does not know";
 /// How a plan's choices are told apart.
 const APPROVAL: &str = "approval";
 
@@ -31,19 +31,10 @@ impl Kind {
     }
 }
 
-/// One of the questions that are asked at once.
-struct Question<'a> {
-    /// The name of its field.
-    name: String,
-    text: &'a str,
-    choices: Vec<&'a str>,
-    takes_several: bool,
-}
-
 /// Reads the form of what is asked with these arguments, to be answered by this id.
 pub(super) fn read(kind: Kind, id: &str, input: &Map<String, Value>) -> Result<Form, &'static str> {
     match kind {
-        Kind::Questions => form_of(id, &questions(input).ok_or(UNKNOWN)?),
+        Kind::Questions => questions::form(id, &questions_in(input).ok_or(UNKNOWN)?),
         Kind::Plan => {
             let plan = input.get("plan").and_then(Value::as_str).map(str::trim_end).filter(|plan| !plan.is_empty());
             let choices = [
@@ -57,63 +48,13 @@ pub(super) fn read(kind: Kind, id: &str, input: &Map<String, Value>) -> Result<F
     }
 }
 
-fn form_of(id: &str, questions: &[Question<'_>]) -> Result<Form, &'static str> {
-    let field = |question: &Question<'_>, description: Option<&str>| {
-        let mut field = match question.takes_several {
-            true => json!({"type": "array", "items": {"type": "string", "enum": question.choices}, "minItems": 1}),
-            false => json!({"type": "string", "enum": question.choices}),
-        };
-        if let Some(description) = description {
-            field["description"] = description.into();
-        }
-        (question.name.clone(), field)
-    };
-    let (message, fields): (&str, Map<String, Value>) = match questions {
-        [one] => (one.text, [field(one, None)].into_iter().collect()),
-        several => {
-            let fields = several.iter().map(|question| field(question, Some(question.text)));
-            ("It asks several questions", fields.collect())
-        }
-    };
-    let required: Vec<_> = questions.iter().map(|question| &*question.name).collect();
-    let schema = json!({"type": "object", "properties": fields, "required": required});
-    Form::read(
-        "elicitation.requested",
-        &json!({"requestId": id, "message": message, "toolCallId": id, "requestedSchema": schema}),
-    )
-}
-
 /// The questions of these arguments. `None` if they are not understood.
-fn questions(input: &Map<String, Value>) -> Option<Vec<Question<'_>>> {
-    let asked = input.get("questions")?.as_array().filter(|asked| !asked.is_empty())?;
-    let header = |question: &Value| Some(question.get("header")?.as_str()?.trim().to_owned());
-    let headers: Vec<_> = asked.iter().map(|question| header(question).unwrap_or_default()).collect();
-    let is_name = |name: &String| {
-        !name.is_empty() && !name.contains(['=', '\n']) && headers.iter().filter(|other| *other == name).count() == 1
-    };
-    let names_fit = headers.iter().all(is_name);
-    let read = |(at, question): (usize, &'_ Value)| -> Option<Question<'_>> {
-        let texts = |key: &str| question.get(key)?.as_str().filter(|text| !text.trim().is_empty());
-        let options = input.get("questions")?.get(at)?.get("options")?.as_array()?;
-        let choices = options.iter().map(|option| option.get("label")?.as_str()).collect::<Option<Vec<_>>>()?;
-        let is_double = |(at, choice): (usize, &&str)| choices[..at].contains(choice);
-        if choices.is_empty() || choices.iter().enumerate().any(is_double) {
-            return None;
-        }
-        let text = input.get("questions")?.get(at)?.get("question")?.as_str()?;
-        texts("question")?;
-        Some(Question {
-            name: if names_fit { headers[at].clone() } else { (at + 1).to_string() },
-            text,
-            choices,
-            takes_several: question.get("multiSelect").and_then(Value::as_bool).unwrap_or(false),
-        })
-    };
-    let read: Vec<_> = asked.iter().enumerate().map(read).collect::<Option<_>>()?;
+fn questions_in(input: &Map<String, Value>) -> Option<Vec<Question<'_>>> {
+    let read = questions::read(input.get("questions"), "multiSelect")?;
     // Its text is the name of an answer.
     let is_double = |(at, question): (usize, &Question<'_>)| read[..at].iter().any(|other| other.text == question.text);
     let has_double = read.iter().enumerate().any(is_double);
-    (!has_double).then_some(read)
+    (!has_double && read.iter().all(|question| !question.choices.is_empty())).then_some(read)
 }
 
 /// The decision that answers what was asked with these arguments by this result of its form. `None` if the result is of
@@ -134,17 +75,10 @@ fn answers(input: &Map<String, Value>, result: &Value) -> Option<Value> {
     if result["action"] != "accept" {
         return Some(deny(DECLINED));
     }
-    let questions = questions(input)?;
-    let given = result["content"].as_object()?;
-    let answer = |question: &Question<'_>| {
-        let answer = match given.get(&question.name)? {
-            Value::String(text) => text.clone(),
-            Value::Array(several) => several.iter().map(Value::as_str).collect::<Option<Vec<_>>>()?.join(", "),
-            _ => return None,
-        };
-        Some((question.text.to_owned(), Value::from(answer)))
-    };
-    let answers: Map<String, Value> = questions.iter().map(answer).collect::<Option<_>>()?;
+    let questions = questions_in(input)?;
+    let given = questions::answers(&questions, result)?;
+    let answer = |(question, given): (&Question<'_>, Vec<String>)| (question.text.to_owned(), given.join(", ").into());
+    let answers: Map<String, Value> = questions.iter().zip(given).map(answer).collect();
     let mut input = input.clone();
     input.insert("answers".into(), answers.into());
     Some(json!({"behavior": "allow", "updatedInput": input}))

@@ -6,29 +6,20 @@
 //!
 //! A sub-agent's dialog appears only once this has ended, so that it waits no longer than [`HELD_MAX`] for such a request.
 
-use super::EVENT;
-use super::wire::{FromHook, Header, INPUT_MAX, SOCKET, ToHook, VERSION};
+use super::{EVENT, SOCKET};
 use crate::claude_code::pid_file;
 use crate::claude_code::running::{HOME, HOME_VARIABLE};
+use crate::hooks::process::{PATIENCE, Tray, poll_until, print};
+use crate::hooks::wire::{FromHook, INPUT_MAX, ToHook};
 use pilotlight_core::scan::Scan;
 use pilotlight_system::clock::Clock;
-use pilotlight_system::paths::{project, runtime_folders, user_home};
-#[cfg(target_os = "linux")]
-use pilotlight_system::process::executable;
-use pilotlight_system::runtime::Runtime;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{AtFlags, CWD, FileType, statat};
-#[cfg(target_os = "linux")]
-use rustix::net::sockopt::socket_peercred;
-use rustix::process::{geteuid, getppid};
-use std::io::{Read, Write};
-use std::os::fd::AsFd;
-use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use pilotlight_system::paths::user_home;
+use rustix::event::{PollFd, PollFlags};
+use rustix::process::getppid;
+use std::io::Read;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// How long Claude Code may take to hand over what it asks, and the tray to take it.
-const PATIENCE: Duration = Duration::from_secs(2);
 /// How long the tray may take to say that it holds a sub-agent's request.
 const HOLDS_WITHIN: Duration = Duration::from_millis(500);
 /// The longest time that a sub-agent's request is held, and a moment more.
@@ -51,18 +42,12 @@ pub fn run() -> Option<()> {
     if !glance.asks || !(is_attended() || is_background()) {
         return None;
     }
-    let folders = project().as_ref().map(runtime_folders)?;
-    let mut tray = folders.iter().find_map(|folder| connect(folder))?;
-    let mut header = serde_json::to_vec(&Header { v: VERSION, length: input.len(), at: began.0 }).ok()?;
-    header.push(b'\n');
-    tray.write_all(&header).and_then(|()| tray.write_all(&input)).ok()?;
+    let mut tray = Tray::find(SOCKET)?;
+    tray.hand_over(&input, began)?;
     drop(input);
     let output = wait(&mut tray, glance.is_sub_agents)?;
-    let mut stdout = std::io::stdout().lock();
-    stdout.write_all(&output).and_then(|()| stdout.flush()).ok()?;
-    let mut printed = serde_json::to_vec(&FromHook::Printed).ok()?;
-    printed.push(b'\n');
-    tray.write_all(&printed).ok()
+    print(&output)?;
+    tray.reply(FromHook::Printed)
 }
 
 /// Reads all of standard input. `None` if it is too long, or does not end.
@@ -113,70 +98,15 @@ fn is_background() -> bool {
     home.zip(parent).and_then(|(home, pid)| pid_file::read(&home, pid)).is_some_and(|file| file.is_background)
 }
 
-/// Connects to the tray whose socket is in this folder: if both are ours alone, and it runs this very program.
-fn connect(folder: &Path) -> Option<UnixStream> {
-    Runtime::open(folder).ok()??;
-    let path = folder.join(SOCKET);
-    let meta = statat(CWD, &path, AtFlags::SYMLINK_NOFOLLOW).ok()?;
-    if FileType::from_raw_mode(meta.st_mode) != FileType::Socket || meta.st_uid != geteuid().as_raw() {
-        return None;
-    }
-    let tray = UnixStream::connect(path).ok()?;
-    tray.set_write_timeout(Some(PATIENCE)).ok()?;
-    is_tray(&tray).then_some(tray)
-}
-
-/// Whether the other end is of our user, and runs this program.
-#[cfg(target_os = "linux")]
-fn is_tray(tray: &UnixStream) -> bool {
-    let Ok(peer) = socket_peercred(tray) else { return false };
-    let its = u32::try_from(peer.pid.as_raw_nonzero().get()).ok().and_then(executable);
-    peer.uid == geteuid() && its.is_some_and(|its| executable(std::process::id()) == Some(its))
-}
-
-/// Whether the other end is of our user: its socket is. Other systems do not show more in one way.
-#[cfg(not(target_os = "linux"))]
-const fn is_tray(_tray: &UnixStream) -> bool {
-    true
-}
-
 /// Waits for the answer. `None` if the tray lets this go, or the session has ended.
-fn wait(tray: &mut UnixStream, is_sub_agents: bool) -> Option<Vec<u8>> {
+fn wait(tray: &mut Tray, is_sub_agents: bool) -> Option<Vec<u8>> {
     let mut until = is_sub_agents.then(|| Instant::now() + HOLDS_WITHIN);
-    let (mut line, mut buffer) = (Vec::new(), [0; 4 << 10]);
+    let stdout = std::io::stdout();
     loop {
-        let stdout = std::io::stdout();
         // Nothing is read from there: that its other end is gone is told unasked.
-        let mut ends =
-            [PollFd::from_borrowed_fd(tray.as_fd(), PollFlags::IN), PollFd::new(&stdout, PollFlags::empty())];
-        poll_until(&mut ends, until).filter(|ready| *ready > 0)?;
-        if !ends[1].revents().is_empty() {
-            return None;
-        }
-        let read = tray.read(&mut buffer).ok().filter(|read| *read > 0)?;
-        line.extend_from_slice(&buffer[..read]);
-        if line.len() > INPUT_MAX * 2 {
-            return None;
-        }
-        while let Some(end) = memchr::memchr(b'\n', &line) {
-            match serde_json::from_slice(&line[..end]).ok()? {
-                ToHook::Hold => until = until.map(|_| Instant::now() + HELD_MAX),
-                ToHook::Answer { output } => return serde_json::to_vec(&output).ok(),
-            }
-            line.drain(..=end);
-        }
-    }
-}
-
-/// Waits for one of these until then. Returns how many are ready.
-fn poll_until(ends: &mut [PollFd<'_>], until: Option<Instant>) -> Option<usize> {
-    loop {
-        let left = until.map(|until| until.saturating_duration_since(Instant::now()));
-        let left = left.and_then(|left| Timespec::try_from(left).ok());
-        match poll(ends, left.as_ref()) {
-            Ok(ready) => return Some(ready),
-            Err(rustix::io::Errno::INTR) => {}
-            Err(_) => return None,
+        match tray.hear(&[PollFd::new(&stdout, PollFlags::empty())], until)? {
+            ToHook::Hold => until = until.map(|_| Instant::now() + HELD_MAX),
+            ToHook::Answer { output } => return serde_json::to_vec(&output).ok(),
         }
     }
 }

@@ -204,6 +204,7 @@ impl control::Bridges for Bridges {
             approves_all: state.approves_all,
             questions: state.questions.open(),
             requests: Vec::new(),
+            about: None,
         })
     }
 

@@ -1,7 +1,6 @@
-use super::super::asked::Asked;
-use super::super::listener::{Handle, Told};
 use super::*;
 use crate::control::Bridges as _;
+use crate::hooks::listener::{Handle, Told};
 use pilotlight_core::owner::Owner;
 use pilotlight_core::time::Time;
 use pilotlight_core::verdict::reported_state::{ReportedState, Wait};
@@ -18,11 +17,11 @@ fn bridges() -> Bridges {
 }
 
 /// A hook that asks at this time, and what it is told.
-fn hook(sub_agent: Option<&str>, at: i64) -> (HookEvent, mpsc::Receiver<Told>) {
+fn hook(sub_agent: Option<&str>, at: i64) -> (HookEvent<Asked>, mpsc::Receiver<Told>) {
     hook_of(1, sub_agent, at)
 }
 
-fn hook_of(id: ConnectionId, sub_agent: Option<&str>, at: i64) -> (HookEvent, mpsc::Receiver<Told>) {
+fn hook_of(id: ConnectionId, sub_agent: Option<&str>, at: i64) -> (HookEvent<Asked>, mpsc::Receiver<Told>) {
     let input = json!({"session_id": SESSION, "hook_event_name": "PermissionRequest", "tool_name": "Bash",
         "tool_input": {"command": format!("touch {id}")}, "agent_id": sub_agent});
     let (sender, told) = mpsc::channel(2);
@@ -113,7 +112,7 @@ fn case_750_what_is_in_doubt_is_let_go() {
         !told.is_closed()
     };
     assert!(asked(|_, _| ()));
-    assert!(!asked(|bridges, _| bridges.config.is_users = |_| false), "a tool may have started us");
+    assert!(!asked(|bridges, _| bridges.source.config.is_users = |_| false), "a tool may have started us");
     assert!(!asked(|_, observed| observed.untried = Some("9.9".into())), "a release that was not tried");
     assert!(!asked(|_, observed| observed.owner = Owner::Alive { pid: 8, started: None }), "another process");
     assert!(!asked(|_, observed| observed.owner = Owner::Never), "nobody watches it");

@@ -1,13 +1,13 @@
-//! The socket that hooks connect to: which processes are let in, what they hand over, and the handle that answers one.
+//! The socket that the hooks of an agent connect to: which processes are let in, what they hand over, and the handle that
+//! answers one.
 //!
 //! A Unix socket of mode 0600 in the runtime folder. A peer must be a process of the same user that runs this program as
-//! a hook, and that a process of Claude Code started itself: a tool's shell stands between the two. What it hands over
+//! a hook, and that a process of the agent started itself: a tool's shell stands between the two. What it hands over
 //! is bounded in length and time. An answer goes to the connection that it was asked over, and to no other.
 
-use super::asked::Asked;
-use super::wire::{FromHook, Header, INPUT_MAX, LINE_MAX, SOCKET, ToHook, VERSION};
-use super::{AGENT, COMMAND};
-use crate::claude_code::running::FINGERPRINT;
+use super::COMMAND;
+use super::wire::{FromHook, Header, INPUT_MAX, LINE_MAX, ToHook, VERSION};
+use crate::fingerprint::Fingerprint;
 use anyhow::{Context, ensure};
 use pilotlight_core::time::Time;
 use pilotlight_system::identity::Identity;
@@ -30,84 +30,118 @@ use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 
-/// The socket's name while it is created.
-const NEW_SOCKET: &str = "hooks.new";
 /// At most this many hooks at once. A session has one, or one for each sub-agent.
 const CONNECTIONS_MAX: usize = 128;
-/// How long a hook may take to hand over what it is asked, and to print an answer.
+/// How long a hook may take to hand over what it is asked.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// The delay before the next accept after a failed one: descriptors may have run out.
 const ACCEPT_BACKOFF: Duration = Duration::from_secs(1);
 /// How many events may be queued for the loop.
 const QUEUE_MAX: usize = 16;
 
+/// How the hooks of an agent are listened for.
+#[derive(Debug)]
+pub(crate) struct Listening<A> {
+    /// The socket's file name.
+    pub(crate) socket: &'static str,
+    /// The same while it is created.
+    pub(crate) new_socket: &'static str,
+    /// Which processes are let in.
+    pub(crate) check: Check,
+    /// Reads what a hook is asked. `None` if that is nothing for us.
+    pub(crate) read: fn(&[u8]) -> Option<A>,
+    /// How long a hook may take to pass an answer on.
+    pub(crate) answers_within: Duration,
+}
+
+impl<A> Clone for Listening<A> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<A> Copy for Listening<A> {}
+
 /// A connection's number, never reused.
-pub(super) type ConnectionId = u64;
+pub(crate) type ConnectionId = u64;
 
 /// An event on the socket. Events of one connection arrive in order.
 #[derive(Debug)]
-pub(super) enum HookEvent {
+pub(crate) enum HookEvent<A> {
     /// A hook asks.
-    Asks(ConnectionId, Box<Hook>),
+    Asks(ConnectionId, Box<Hook<A>>),
     /// It has gone.
     Gone(ConnectionId),
 }
 
 /// A hook that asks.
 #[derive(Clone, Debug)]
-pub(super) struct Hook {
-    pub(super) asked: Asked,
-    /// The process of Claude Code that started it.
-    pub(super) owner: u32,
+pub(crate) struct Hook<A> {
+    pub(crate) asked: A,
+    /// The process of the agent that started it.
+    pub(crate) owner: u32,
     /// When it was started, by its own word.
-    pub(super) at: Time,
-    pub(super) handle: Handle,
+    pub(crate) at: Time,
+    pub(crate) handle: Handle,
 }
 
 /// Answers one hook. It is let go when the last clone is dropped.
 #[derive(Clone, Debug)]
-pub(super) struct Handle(mpsc::Sender<Told>);
+pub(crate) struct Handle(mpsc::Sender<Told>);
 
 /// What a hook is told, and where its reply goes.
 #[derive(Debug)]
-pub(super) enum Told {
+pub(crate) enum Told {
     Hold(Duration),
-    Answer(Value, oneshot::Sender<()>),
+    Answer(Value, oneshot::Sender<FromHook>),
+}
+
+/// When a hook has gone that was to print an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lost {
+    /// Before it was told to.
+    Before,
+    /// It was told to.
+    After,
 }
 
 impl Handle {
     #[cfg(test)]
-    pub(super) fn new(told: mpsc::Sender<Told>) -> Self {
+    pub(crate) fn new(told: mpsc::Sender<Told>) -> Self {
         Self(told)
     }
 
     /// Tells it that it is held, for this long at most.
-    pub(super) fn hold(&self, span: Duration) {
+    pub(crate) fn hold(&self, span: Duration) {
         let _ = self.0.try_send(Told::Hold(span)); // one that has gone needs no word
     }
 
-    /// Has it print this. Returns whether it did.
-    pub(super) async fn answer(&self, output: Value) -> bool {
-        let (reply, printed) = oneshot::channel();
-        self.0.send(Told::Answer(output, reply)).await.is_ok() && printed.await.is_ok()
+    /// Has it print this. Returns what it says of that.
+    ///
+    /// # Errors
+    /// It has gone, before or after it was told to.
+    pub(crate) async fn answer(&self, output: Value) -> Result<FromHook, Lost> {
+        let (reply, said) = oneshot::channel();
+        self.0.send(Told::Answer(output, reply)).await.map_err(|_| Lost::Before)?;
+        said.await.map_err(|_| Lost::After)
     }
 
     /// Whether it has gone.
-    pub(super) fn is_gone(&self) -> bool {
+    pub(crate) fn is_gone(&self) -> bool {
         self.0.is_closed()
     }
 }
 
 /// The socket, served until this is dropped.
 #[derive(Debug)]
-pub(super) struct Listener {
+pub(crate) struct Listener<A> {
     accepting: AbortHandle,
     path: PathBuf,
     file: Identity,
-    pub(super) events: mpsc::Receiver<HookEvent>,
+    pub(crate) events: mpsc::Receiver<HookEvent<A>>,
 }
 
-impl Drop for Listener {
+impl<A> Drop for Listener<A> {
     fn drop(&mut self) {
         self.accepting.abort();
         // Another tray may have replaced it.
@@ -117,21 +151,21 @@ impl Drop for Listener {
     }
 }
 
-/// Returns the process of Claude Code that started a hook, or why a process is no hook.
-pub(super) type Check = fn(u32) -> Result<u32, &'static str>;
+/// Returns the process of the agent that started a hook, or why a process is no hook.
+pub(crate) type Check = fn(u32) -> Result<u32, &'static str>;
 
-/// Whether anybody listens for hooks in this folder.
-pub fn is_listened_to(folder: &Path) -> bool {
-    std::os::unix::net::UnixStream::connect(folder.join(SOCKET)).is_ok()
+/// Whether anybody listens at this socket of a folder.
+pub(crate) fn is_listened_to(folder: &Path, socket: &str) -> bool {
+    std::os::unix::net::UnixStream::connect(folder.join(socket)).is_ok()
 }
 
-impl Listener {
+impl<A: Send + Sync + 'static> Listener<A> {
     /// Serves the socket in `folder` on the current Tokio runtime, replacing an existing one.
     ///
     /// # Errors
     /// Where others have access to the folder, or the socket cannot be created.
-    pub(super) fn serve(folder: &Path, check: Check) -> anyhow::Result<Self> {
-        let (new, path) = (folder.join(NEW_SOCKET), folder.join(SOCKET));
+    pub(crate) fn serve(folder: &Path, listening: Listening<A>) -> anyhow::Result<Self> {
+        let (new, path) = (folder.join(listening.new_socket), folder.join(listening.socket));
         Runtime::open(folder)?.with_context(|| format!("there is no folder {}", folder.display()))?;
         let _ = fs::remove_file(&new); // left by a dead process; where it cannot be removed, binding reports why
         let listener =
@@ -140,28 +174,46 @@ impl Listener {
         let file = Identity::of(&fs::symlink_metadata(&new)?);
         fs::rename(&new, &path)?;
         let (sender, events) = mpsc::channel(QUEUE_MAX);
-        let accepting = tokio::spawn(accept(listener, check, sender)).abort_handle();
+        let accepting = tokio::spawn(accept(listener, listening, sender)).abort_handle();
         Ok(Self { accepting, path, file, events })
     }
 }
 
-/// The process of Claude Code that started this hook.
+/// The process of the agent that started this hook: our program, called as the hook of the agent with this name.
 ///
 /// # Errors
 /// Why it is none.
-pub(super) fn owner_of(hook: u32) -> Result<u32, &'static str> {
-    if executable(hook).is_none_or(|its| executable(std::process::id()) != Some(its)) {
+pub(crate) fn parent_of(hook: u32, name: &str, fingerprint: &Fingerprint) -> Result<u32, &'static str> {
+    let Some(program) = executable(hook).filter(|its| executable(std::process::id()).as_ref() == Some(its)) else {
         return Err("it runs another program");
+    };
+    if !is_here(hook, &program) {
+        return Err("its program is another one, in a container");
     }
     let words = command_line(hook).unwrap_or_default();
-    if words.len() != 3 || words[1] != COMMAND || words[2] != AGENT {
+    if words.len() != 3 || words[1] != COMMAND || words[2] != *name {
         return Err("it was not started as a hook");
     }
     let Some(&owner) = ancestors(hook).first() else { return Err("its parent process is unknown") };
-    if FINGERPRINT.is_run_by(owner) { Ok(owner) } else { Err("Claude Code did not start it") }
+    if fingerprint.is_run_by(owner) { Ok(owner) } else { Err("its agent did not start it") }
 }
 
-async fn accept(listener: UnixListener, check: Check, events: mpsc::Sender<HookEvent>) {
+/// Whether the program of a process is the one that has this path here.
+#[cfg(target_os = "linux")]
+fn is_here(pid: u32, program: &Path) -> bool {
+    pilotlight_system::process::sees_same(pid, program) == Some(true)
+}
+
+#[cfg(not(target_os = "linux"))]
+const fn is_here(_pid: u32, _program: &Path) -> bool {
+    true
+}
+
+async fn accept<A: Send + Sync + 'static>(
+    listener: UnixListener,
+    listening: Listening<A>,
+    events: mpsc::Sender<HookEvent<A>>,
+) {
     let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     let mut connections = JoinSet::new();
     let mut id = 0;
@@ -177,7 +229,7 @@ async fn accept(listener: UnixListener, check: Check, events: mpsc::Sender<HookE
         while connections.try_join_next().is_some() {}
         // A flood of connections costs one check each and takes no places; others get their turn in between.
         tokio::task::yield_now().await;
-        let owner = match peer_of(&stream, check) {
+        let owner = match peer_of(&stream, listening.check) {
             Ok(owner) => owner,
             Err(why) => {
                 reject(&cause(why.as_ref()));
@@ -191,7 +243,7 @@ async fn accept(listener: UnixListener, check: Check, events: mpsc::Sender<HookE
         id += 1;
         let (events, id) = (events.clone(), id);
         connections.spawn(async move {
-            if let Err(why) = serve_connection(stream, id, owner, &events).await {
+            if let Err(why) = serve_connection(stream, id, owner, listening, &events).await {
                 reject(&cause(why.as_ref()));
             }
             drop(place);
@@ -203,7 +255,7 @@ fn reject(why: &dyn Public) {
     log::debug!("a hook was let go: {}", *why);
 }
 
-/// Returns the process of Claude Code that started the peer, if the peer is a hook of the same user.
+/// Returns the process of the agent that started the peer, if the peer is a hook of the same user.
 fn peer_of(stream: &UnixStream, check: Check) -> anyhow::Result<u32> {
     let credentials = stream.peer_cred()?;
     ensure!(credentials.uid() == rustix::process::geteuid().as_raw(), "it is another user's");
@@ -212,25 +264,28 @@ fn peer_of(stream: &UnixStream, check: Check) -> anyhow::Result<u32> {
 }
 
 /// Serves one hook until either side lets go.
-async fn serve_connection(
+async fn serve_connection<A: Send + Sync + 'static>(
     stream: UnixStream,
     id: ConnectionId,
     owner: u32,
-    events: &mpsc::Sender<HookEvent>,
+    listening: Listening<A>,
+    events: &mpsc::Sender<HookEvent<A>>,
 ) -> anyhow::Result<()> {
     let (from, mut to) = stream.into_split();
     let mut from = BufReader::new(from);
-    let (asked, at) = timeout(PATIENCE, read_request(&mut from)).await.context("it does not say what it asks")??;
+    let read = timeout(PATIENCE, read_request(&mut from)).await;
+    let (input, at) = read.context("it does not say what it asks")??;
+    let asked = (listening.read)(&input).context("it asks for nothing that could be answered")?;
     let (sender, mut told) = mpsc::channel(2);
     let hook = Box::new(Hook { asked, owner, at, handle: Handle(sender) });
     events.send(HookEvent::Asks(id, hook)).await?;
-    let ended = exchange(&mut from, &mut to, &mut told).await;
+    let ended = exchange(&mut from, &mut to, &mut told, listening.answers_within).await;
     drop((from, to, told));
     events.send(HookEvent::Gone(id)).await?;
     ended
 }
 
-async fn read_request(from: &mut (impl AsyncBufRead + Unpin)) -> anyhow::Result<(Asked, Time)> {
+async fn read_request(from: &mut (impl AsyncBufRead + Unpin)) -> anyhow::Result<(Vec<u8>, Time)> {
     let mut line = Vec::new();
     from.take(LINE_MAX as u64).read_until(b'\n', &mut line).await?;
     let header: Header = serde_json::from_slice(&line)?;
@@ -238,7 +293,7 @@ async fn read_request(from: &mut (impl AsyncBufRead + Unpin)) -> anyhow::Result<
     ensure!(header.length <= INPUT_MAX, "it asks too much");
     let mut input = vec![0; header.length];
     from.read_exact(&mut input).await?;
-    Ok((Asked::read(&input).context("it asks for no permission")?, Time(header.at)))
+    Ok((input, Time(header.at)))
 }
 
 /// Tells the hook what it is to be told, until either side lets go, or it has answered.
@@ -246,6 +301,7 @@ async fn exchange(
     from: &mut (impl AsyncBufRead + Unpin),
     to: &mut (impl AsyncWriteExt + Unpin),
     told: &mut mpsc::Receiver<Told>,
+    answers_within: Duration,
 ) -> anyhow::Result<()> {
     let mut held_for = None;
     loop {
@@ -272,9 +328,9 @@ async fn exchange(
                     write(to, &ToHook::Answer { output }).await?;
                     let mut line = Vec::new();
                     let mut bounded = from.take(LINE_MAX as u64);
-                    timeout(PATIENCE, bounded.read_until(b'\n', &mut line)).await.context("it does not print its answer")??;
-                    let FromHook::Printed = serde_json::from_slice(&line)?;
-                    let _ = reply.send(()); // whoever answered may have gone
+                    let read = timeout(answers_within, bounded.read_until(b'\n', &mut line)).await;
+                    read.context("it does not pass its answer on")??;
+                    let _ = reply.send(serde_json::from_slice(&line)?); // whoever answered may have gone
                     return Ok(());
                 }
             },

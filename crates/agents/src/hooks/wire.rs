@@ -1,32 +1,30 @@
-//! The protocol between a hook's process and us. The hook sends a header, one line of JSON, then the input that Claude
-//! Code gave it. We send lines of JSON: that it is held, or its answer. The connection's end lets it go without one.
+//! The protocol between a hook's process and us. The hook sends a header, one line of JSON, then the input that its agent
+//! gave it. We send lines of JSON: that it is held, or its answer. The connection's end lets it go without one.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// Its version. A hook and a tray of different versions have nothing to do with each other.
-pub(super) const VERSION: u32 = 1;
-/// The socket's file name.
-pub(super) const SOCKET: &str = "hooks.sock";
+pub(crate) const VERSION: u32 = 1;
 /// The longest input of a hook, in bytes. Requests that change files have hundreds of kilobytes.
-pub(super) const INPUT_MAX: usize = 4 << 20;
+pub(crate) const INPUT_MAX: usize = 4 << 20;
 /// The longest line, in bytes, but for an answer.
-pub(super) const LINE_MAX: usize = 1 << 10;
+pub(crate) const LINE_MAX: usize = 1 << 10;
 
 /// What comes before a hook's input.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(super) struct Header {
-    pub(super) v: u32,
+pub(crate) struct Header {
+    pub(crate) v: u32,
     /// The length of the input, in bytes.
-    pub(super) length: usize,
+    pub(crate) length: usize,
     /// When the hook was started, by the wall clock, in ms since 1970.
-    pub(super) at: i64,
+    pub(crate) at: i64,
 }
 
 /// What we tell a hook.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "t", rename_all = "kebab-case")]
-pub(super) enum ToHook {
+pub(crate) enum ToHook {
     /// It is held until it is answered or let go: only one of a sub-agent is told.
     Hold,
     /// It is to print this.
@@ -36,7 +34,11 @@ pub(super) enum ToHook {
 /// What a hook tells us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "t", rename_all = "kebab-case")]
-pub(super) enum FromHook {
+pub(crate) enum FromHook {
     /// It has printed its answer.
     Printed,
+    /// Its agent took the answer that it has printed, and this came of it, as HTTP has it.
+    Answered { status: u16 },
+    /// Its request was answered elsewhere, or is over, before it had printed anything.
+    LetGo,
 }
