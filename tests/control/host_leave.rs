@@ -63,7 +63,11 @@ fn case_607_a_program_that_another_machine_uses_stays_until_it_does_not() {
     assert_eq!(two.run(&["host", "add", "devbox", "--yes"]).0, Some(0));
     let program = two.remote.scratch.path().join(".local/bin/pilotlight");
     let mut other = Command::new(&program);
-    other.env_clear().env("HOME", two.remote.scratch.path()).args(["serve", "--stdio"]);
+    other
+        .env_clear()
+        .env("HOME", two.remote.scratch.path())
+        .env("PILOTLIGHT_DISCOVER", "false")
+        .args(["serve", "--stdio"]);
     let mut other = other.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut told = BufReader::new(other.stdout.take().unwrap()).lines();
     told.next().unwrap().unwrap();

@@ -315,7 +315,7 @@ fn case_434_a_machine_is_added_over_the_users_own_ssh() {
     let (near, remote, mut sshd) = (User::new(), User::new(), Sshd::new());
     let home = remote.scratch.path();
     sshd.start(&format!(
-        "ForceCommand env -i HOME={} LANG=C.UTF-8 PATH=/usr/bin:/bin sh -c \"$SSH_ORIGINAL_COMMAND\"",
+        "ForceCommand env -i HOME={} LANG=C.UTF-8 PILOTLIGHT_DISCOVER=false PATH=/usr/bin:/bin sh -c \"$SSH_ORIGINAL_COMMAND\"",
         home.display()
     ));
     let path = sshd.search_path();
@@ -475,7 +475,7 @@ fn case_603_whatever_starts_with_the_shell_there_the_machine_is_added_and_reache
         let home = remote.scratch.path();
         fs::write(home.join(".bashrc"), format!("{rc}\n")).unwrap();
         sshd.start(&format!(
-            "Banner {}\nForceCommand env -i HOME={} LANG=C.UTF-8 PATH=/usr/bin:/bin SSH_ORIGINAL_COMMAND=\"$SSH_ORIGINAL_COMMAND\" {}",
+            "Banner {}\nForceCommand env -i HOME={} LANG=C.UTF-8 PILOTLIGHT_DISCOVER=false PATH=/usr/bin:/bin SSH_ORIGINAL_COMMAND=\"$SSH_ORIGINAL_COMMAND\" {}",
             banner.path().display(),
             home.display(),
             shell

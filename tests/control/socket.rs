@@ -37,7 +37,7 @@ fn the_socket_is_accessible_only_to_the_user_and_is_removed_at_exit() {
     // Whatever the umask.
     let mut command = Command::new("sh");
     command.args(["-c", "umask 0; exec \"$0\" tray", env!("CARGO_BIN_EXE_pilotlight")]).env_clear();
-    command.env("HOME", user.scratch.path());
+    command.env("HOME", user.scratch.path()).env("PILOTLIGHT_DISCOVER", "false");
     let tray = Tray::start_from(&user, command);
     wait_until(SOON, "the tray serves its socket", || tray.output(), || socket(&user).exists().then_some(()));
     assert!(fs::symlink_metadata(socket(&user)).unwrap().file_type().is_socket());

@@ -329,6 +329,7 @@ fn without_copilot_the_demo_is_offered_but_not_started() {
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_pilotlight"));
     command.env_clear().env("HOME", user.scratch.path()).env("XDG_RUNTIME_DIR", user.scratch.path().join("run"));
     command.env("TMPDIR", tmp(&user)).env("DBUS_SESSION_BUS_ADDRESS", bus.address());
+    command.env("PILOTLIGHT_DISCOVER", "false");
     let tray = user.start_tray_as(command);
     panel.wait_for_icon();
     tray.wait_output("without an agent: pilotlight demo");

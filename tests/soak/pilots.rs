@@ -165,6 +165,7 @@ fn command(scratch: &TempDir, homes: &[PathBuf], arguments: &[&str]) -> Command 
         .env("HOME", scratch.path())
         .env("PILOTLIGHT_CONFIG", scratch.path().join(CONFIG))
         .env("LANG", "C.UTF-8")
+        .env("PILOTLIGHT_DISCOVER", "false")
         .stdin(Stdio::null())
         .args(arguments);
     for home in homes {
