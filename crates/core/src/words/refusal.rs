@@ -23,7 +23,7 @@ said! {
         AnswerOnlyThere { agent: Agent, remedy: Remedy } => "answer it in its terminal{}", only_there(agent, remedy);
         AnsweredThere => "it was answered in the terminal first";
         SubAgentAsks =>
-            "a sub-agent asks in its terminal: set `hold-sub-agents` to answer it from here";
+            "it asks in its terminal: a sub-agent; set `hold-sub-agents` to answer it from here";
         NoHook =>
             "answer it in its terminal: Claude Code calls no hook for this, or the session is older than the bridge and needs `/reload-plugins`";
         UntriedHook { agent: Agent, release: Box<str> } =>
