@@ -1,5 +1,6 @@
 //! How the bridges into terminals are installed: as plugins, with the agents' own commands, or as one file where an agent has
-//! no such command. Each agent that has one gives an [`Installer`]. What a bridge then reports and does is in [`crate::control::Bridges`] and [`crate::channel::Bridge`].
+//! no such command. Each agent that has one gives an [`Installer`]. What a bridge then reports and does is in
+//! [`crate::control::Bridges`] and [`crate::channel::Bridge`].
 
 use crate::adapter::{ADAPTERS, Adapter};
 use crate::home::{Home, homes_of};

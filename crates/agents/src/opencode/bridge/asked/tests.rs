@@ -45,7 +45,7 @@ fn case_780_what_is_not_known_is_shown_as_it_is_and_never_by_a_button_alone() {
         ("bash", json!(["ls"]), json!({"command": "ls", "workdir": "/etc"})),
         ("bash", json!(["ls"]), json!({"command": 7})),
         ("edit", json!(["x"]), json!({"filepath": "/x", "diff": "", "files": [1]})),
-        ("external_directory", json!(["/etc/*", "/root/*"]), json!({"filepath": "/etc/x", "parentDir": "/etc"})),
+        ("external_directory", json!(["/etc/*", "/srv/*"]), json!({"filepath": "/etc/x", "parentDir": "/etc"})),
         ("external_directory", json!(["/*"]), json!({"filepath": "/etc/x", "parentDir": "/etc"})),
         ("external_directory", json!(["/etc/*"]), json!({"command": "ls /etc", "directories": ["/etc"]})),
         ("read", json!(["/a", "/b"]), json!({})),
