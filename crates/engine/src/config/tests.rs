@@ -8,7 +8,7 @@ mod on_change;
 use proptest::prelude::*;
 
 use super::problem::Position;
-use super::values::{Homes, Owners};
+use super::values::{Homes, Owners, ServiceUse};
 use super::*;
 use pilotlight_core::limits::Limits;
 use pilotlight_core::time::Span;
@@ -41,6 +41,8 @@ fn wrong(text: &str) -> Vec<String> {
     config.notifications.rules.detail = Config::default().notifications.rules.detail;
     config.actions.ask_servers = Config::default().actions.ask_servers;
     config.homes.discover = Config::default().homes.discover;
+    config.list.last_message = Config::default().list.last_message;
+    config.service = Config::default().service;
     assert_eq!(config, Config::default(), "{text}");
     problems
 }
@@ -314,8 +316,8 @@ fn a_file_that_cannot_be_used_is_one_problem() {
         let (config, problems) = load(path, None);
         assert_eq!(config, Config::careful());
         let problems: Vec<_> = problems.iter().map(ToString::to_string).collect();
-        let instead =
-            "Default settings apply, popups show neither titles nor commands, and no server is asked about silence.";
+        let instead = "Default settings apply, popups show neither titles nor commands, no last message is shown, no \
+                       server is asked about silence, and Codex's daemon is not used.";
         assert_eq!(problems, [format!("{}: {what}. {instead}", path.display())]);
     };
     says(folder.path(), "is a folder, not a file");
@@ -415,6 +417,25 @@ fn case_796_homes_are_a_list_or_a_table() {
     // A mistake discovers nothing that was not discovered before.
     let after = |text: &str| parse(text, Path::new("config.toml")).0.homes.discover;
     assert!(!after("[homes]\ndiscover = 1") && !after("[homes]\ndiscovr = false") && !after("[homes"));
+}
+
+/// What shows a session's words, or connects to an agent's service, is not switched on by a mistake.
+#[test]
+fn case_800_a_mistake_shows_no_message_and_asks_no_daemon() {
+    let shows = |text: &str| parse(text, Path::new("config.toml")).0.list.last_message;
+    assert!(shows("") && shows("[list]\nended-most = 1\nnonsense = 2"));
+    assert!(!shows("[list]\nlast-message = 'no'") && !shows("list.last-mesage = false") && !shows("[list"));
+    assert!(!shows("[lisst]\nlast-message = false"));
+    let uses = |text: &str| parse(text, Path::new("config.toml")).0.service;
+    assert_eq!((uses(""), uses("[codex]\ndaemon = 'ask'")), (ServiceUse::Ask, ServiceUse::Ask));
+    for mistake in ["[codex]\ndaemon = 'of'", "codex.deamon = 'off'", "[codx]\ndaemon = 'off'", "[codex"] {
+        assert_eq!(uses(mistake), ServiceUse::Off, "{mistake}");
+    }
+    // Both are as they were last valid.
+    let mut before = Config::default();
+    before.service = ServiceUse::Watch;
+    let (config, _) = parse_after("list.last-message = 1\ncodex.daemon = 1", Path::new("config.toml"), Some(&before));
+    assert_eq!(config, before);
 }
 
 proptest! {

@@ -38,6 +38,8 @@ impl Config {
         config.notifications.rules.detail = alert::Detail::None;
         config.actions.ask_servers = false;
         config.homes.discover = false;
+        config.list.last_message = false;
+        config.service = ServiceUse::Off;
         config
     }
 }
