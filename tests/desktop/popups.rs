@@ -270,6 +270,30 @@ fn a_server_is_sent_only_what_it_can_show() {
     }
 }
 
+/// Cinnamon draws a picture large beside an icon that is named, and then cuts the labels of the buttons.
+#[test]
+fn case_801_a_picture_takes_no_room_from_buttons() {
+    let bus = Bus::start();
+    for (name, icon) in [("cinnamon", ""), ("Plasma", "pilotlight")] {
+        let (server, desk) = (Server::with(&bus, Manner { name, ..Manner::default() }), Desk::new(&bus));
+        desk.raise(1);
+        let shown = server.wait_for(1);
+        assert_eq!((&*shown.icon, shown.hint("image-data")), (icon, Some("a picture")), "{name}");
+    }
+}
+
+/// Budgie draws no button that follows the default action.
+#[test]
+fn case_802_mute_is_drawn_where_the_default_action_hides_what_follows_it() {
+    let bus = Bus::start();
+    for (name, order) in [("Budgie Notification Server", "stop mute default"), ("Plasma", "stop default mute")] {
+        let (server, desk) = (Server::with(&bus, Manner { name, ..Manner::default() }), Desk::new(&bus));
+        desk.popups.apply(Change::Raise(Popup { buttons: vec![Button::Act(Action::Stop), Button::Mute], ..popup(1) }));
+        let names: Vec<_> = server.wait_for(1).actions.into_iter().step_by(2).collect();
+        assert_eq!(names.join(" "), order, "{name}");
+    }
+}
+
 #[test]
 fn a_popup_that_changes_keeps_its_place_and_does_not_return_after_it_was_closed() {
     let bus = Bus::start();

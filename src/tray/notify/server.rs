@@ -118,6 +118,11 @@ pub(super) struct Capabilities {
     pub(super) names_default: bool,
     /// Draws the default action as a button, also without a label, as xfce4-notifyd does.
     pub(super) draws_default: bool,
+    /// Drops the button that follows the default action, as Budgie does.
+    pub(super) drops_after_default: bool,
+    /// Draws a picture so large beside an icon that buttons lose half of their room, and as the icon where none is named, as
+    /// Cinnamon does.
+    pub(super) enlarges_picture: bool,
     /// The room for buttons, if it draws them in one row of a limited width.
     pub(super) button_row: Option<ButtonRow>,
 }
@@ -199,6 +204,8 @@ pub(super) async fn find_server(connection: Connection) -> zbus::Result<Server> 
         joins_lines: false,
         names_default: false,
         draws_default: false,
+        drops_after_default: false,
+        enlarges_picture: false,
         button_row: None,
     };
     let mut server = Server { owner, pid: pid.ok(), capabilities, connection };
@@ -210,6 +217,8 @@ pub(super) async fn find_server(connection: Connection) -> zbus::Result<Server> 
         server.capabilities.joins_lines = name == "gnome-shell";
         server.capabilities.names_default = name == "SwayNotificationCenter";
         server.capabilities.draws_default = name == "Xfce Notify Daemon";
+        server.capabilities.drops_after_default = name == "Budgie Notification Server";
+        server.capabilities.enlarges_picture = name == "cinnamon";
         server.capabilities.button_row = ButtonRow::of(&name);
     }
     Ok(server)
@@ -278,7 +287,8 @@ impl Server {
         }
         let expiry = if notification.persistent { NEVER_EXPIRES } else { TELLS_FOR };
         let Notification { replaces, title, body, actions, .. } = notification;
-        let arguments = ("Pilotlight", replaces, "pilotlight", title, body, actions, hints, expiry);
+        let icon = if self.capabilities.enlarges_picture { "" } else { "pilotlight" };
+        let arguments = ("Pilotlight", replaces, icon, title, body, actions, hints, expiry);
         let owner = UniqueName::from(&self.owner);
         let reply = self.connection.call_method(Some(owner), PATH, Some(NAME), "Notify", &arguments).await?;
         reply.body().deserialize()

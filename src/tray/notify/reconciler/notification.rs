@@ -30,8 +30,12 @@ pub(super) fn notification(popup: &Popup, buttons: &[Button], server: &Server, r
     let named = |&button: &Button| [button.name(), button.label_among(buttons, popup.asked.as_ref())];
     // Mute comes last, apart from the answers.
     let (answers, mute): (Vec<_>, Vec<_>) = buttons.iter().partition(|button| **button != Button::Mute);
-    let mut actions: Vec<_> =
-        answers.into_iter().map(named).chain(default).chain(mute.into_iter().map(named)).collect();
+    let (answers, mute) = (answers.into_iter().map(named), mute.into_iter().map(named));
+    let mut actions: Vec<_> = if server.capabilities.drops_after_default {
+        answers.chain(mute).chain(default).collect()
+    } else {
+        answers.chain(default).chain(mute).collect()
+    };
     // Whoever types in another window while the popup appears must not press a button that acts.
     if server.capabilities.focuses_first && !buttons.is_empty() {
         actions.insert(0, [LATER, "Not now"]);
