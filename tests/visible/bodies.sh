@@ -179,9 +179,4 @@ inside() {
     return "$status"
 }
 
-if [[ ${1:-} == --inside ]]; then
-    inside
-else
-    (($# > 0)) || set -- xfce
-    on_desktops tests/visible/bodies.sh "$@"
-fi
+run xfce "$@"

@@ -15,14 +15,10 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 source tests/visible/stage.sh
 
 inside() {
-    local icon_x icon_y width height program icon of status=0
-    export CRASHED=9 PANEL_HEIGHT LINE EDGE BUTTON=${BUTTON:-1} SUBMENUS=${SUBMENUS:-} DRAWN=${DRAWN:-} POPUPS=${POPUPS:-} PICTURED=${PICTURED:-} ROW=${ROW:-} WIDTH HEIGHT
+    local of status=0
+    export CRASHED=9
     set_stage panel
-    read -r WIDTH HEIGHT < <(xdotool getdisplaygeometry)
-    raise_icon
-    export ICON_X=$icon_x ICON_Y=$icon_y
-    kill "$program"
-    wait "$program" || true
+    place_icon 0
     for of in ${PICTURES_OF:-sessions demo}; do
         # Their turns are older than their owners, so they count as over a while later.
         [[ $of != sessions ]] || { one_session && twelve_sessions; }
@@ -41,11 +37,8 @@ cut() {
     cp "$1/kde-wayland/film.gif" assets/screenshots/approve.gif
 }
 
-case ${1:-} in
---inside) inside ;;
---readme) cut "$2" ;;
-*)
-    (($# > 0)) || set -- xfce
-    on_desktops tests/visible/pictures.sh "$@"
-    ;;
-esac
+if [[ ${1:-} == --readme ]]; then
+    cut "$2"
+else
+    run xfce "$@"
+fi

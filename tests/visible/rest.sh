@@ -11,24 +11,14 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 source tests/visible/stage.sh
 
 inside() {
-    local icon_x icon_y width height program icon n status=0
-    export CRASHED='1 2' PANEL_HEIGHT LINE EDGE BUTTON=${BUTTON:-1} SUBMENUS=${SUBMENUS:-} DRAWN=${DRAWN:-} POPUPS=${POPUPS:-} PICTURED=${PICTURED:-} ROW=${ROW:-} WIDTH HEIGHT
+    local n status=0
+    export CRASHED='1 2'
     set_stage panel
     for n in $CRASHED; do crashed_session "$n"; done
-    read -r WIDTH HEIGHT < <(xdotool getdisplaygeometry)
-    raise_icon
-    export ICON_X=$icon_x ICON_Y=$icon_y
-    until_true 20 'the crashed sessions' are 2 crashed
-    kill "$program"
-    wait "$program" || true
+    place_icon 2
     /usr/bin/python3 tests/visible/rest.py || status=1
     sed "s/^/$DESKTOP, $VARIANT: /" "$OUT/$VARIANT-rest.txt"
     return "$status"
 }
 
-if [[ ${1:-} == --inside ]]; then
-    inside
-else
-    (($# > 0)) || set -- xfce
-    on_desktops tests/visible/rest.sh "$@"
-fi
+run xfce "$@"

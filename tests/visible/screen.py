@@ -22,8 +22,8 @@ ROW = int(os.environ.get("ROW") or 0) or None
 MENU_CONTRAST, ICON_HALF = "5%", 12
 # How long a popup may stay, in seconds, and by how much an open menu may get wider.
 POPUP_MAX, GROWTH_MAX = 30, 60
-# How much of a submenu that may lie on another menu is looked at, in width, and by how much less of it may differ than its height.
-STRIP, FRAME = 150, 8
+# How much of a submenu that may lie on another menu is looked at, in width.
+STRIP = 150
 ROW_HEIGHTS = range(18, 41)
 
 
@@ -182,8 +182,8 @@ class Pictures(Windows):
         return found
 
     def deeper(self, entries, parent):
-        """The menu of a submenu's entry. It may lie on the first menu, which may change meanwhile, so it is looked for where it must
-        be: beside that entry, as high as its entries are together."""
+        """The menu of a submenu's entry. It may lie on the first menu, which may change meanwhile and has the same colour, so it is looked
+        for where it must be: beside that entry, with words that differ from the first to the last of its entries."""
         if not entries or not self.row:
             return None
         box = Box(0, 0, STRIP, 0, entries)
@@ -196,7 +196,7 @@ class Pictures(Windows):
             top = max(0, min(top, int(os.environ["HEIGHT"]) - height))
             for left in (parent.x - STRIP, parent.x + parent.width):
                 found = self.changed(self.alone, now, f"{STRIP}x{height}+{left}+{top}") if left >= 0 else None
-                if found and found[0] > STRIP / 2 and found[1] > height - FRAME:
+                if found and found[0] > STRIP / 2 and found[1] > height - box.row - 2 * EDGE:
                     box.x, box.y, box.height = left, top, height
                     return box
         return None

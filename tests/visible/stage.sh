@@ -55,6 +55,19 @@ raise_icon() {
     until_true 20 'the menu on the bus' find_name
 }
 
+# place_icon N: starts the program, waits for its icon and until N sessions count as crashed, and ends it again. Exports what the scripts in
+# Python read of the desktop.
+place_icon() {
+    local icon_x icon_y icon program
+    export PANEL_HEIGHT LINE EDGE BUTTON=${BUTTON:-1} SUBMENUS=${SUBMENUS:-} DRAWN=${DRAWN:-} POPUPS=${POPUPS:-} PICTURED=${PICTURED:-} ROW=${ROW:-} WIDTH HEIGHT
+    read -r WIDTH HEIGHT < <(xdotool getdisplaygeometry)
+    raise_icon
+    export ICON_X=$icon_x ICON_Y=$icon_y
+    until_true 20 'the crashed sessions' are "$1" crashed
+    kill "$program"
+    wait "$program" || true
+}
+
 start_program() {
     "$PROGRAM" --home "$HOME_DIR" >/dev/null 2>&1 & program=$!
     pids+=" $program"
@@ -63,6 +76,19 @@ start_program() {
 # statuses STATUS: how many sessions have this status.
 statuses() { "$PROGRAM" --home "$HOME_DIR" status --json | grep -o "\"status\":\"$1\"" | wc -l; }
 are() { [[ $(statuses "$2") == "$1" ]]; }
+
+# run DESKTOP [ARGUMENT]...: what the script that calls this does, by its function `inside`: on the desktops that its arguments name, else
+# on DESKTOP.
+run() {
+    local default=$1
+    shift
+    if [[ ${1:-} == --inside ]]; then
+        inside
+    else
+        (($# > 0)) || set -- "$default"
+        on_desktops "tests/visible/$(basename "$0")" "$@"
+    fi
+}
 
 # on_desktops SCRIPT DESKTOP...: runs SCRIPT --inside on each desktop, in each of its variants, or in those that
 # VISIBLE_VARIANTS names. Screenshots and records go to target/visible/DESKTOP, or below VISIBLE_OUT.

@@ -74,9 +74,4 @@ inside() {
 }
 
 export STARTS=${STARTS:-20}
-if [[ ${1:-} == --inside ]]; then
-    inside
-else
-    (($# > 0)) || set -- gnome
-    on_desktops tests/visible/starts.sh "$@"
-fi
+run gnome "$@"

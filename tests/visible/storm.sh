@@ -48,16 +48,11 @@ storm() {
 }
 
 inside() {
-    local rate icon_x icon_y storming=0 status=0 log width height program icon
-    export CRASHED='1 2 3 4' PANEL_HEIGHT LINE EDGE BUTTON=${BUTTON:-1} SUBMENUS=${SUBMENUS:-} DRAWN=${DRAWN:-} POPUPS=${POPUPS:-} PICTURED=${PICTURED:-} ROW=${ROW:-} WIDTH HEIGHT
+    local rate storming=0 status=0 log
+    export CRASHED='1 2 3 4'
     set_stage panel
     fill_stage
-    read -r WIDTH HEIGHT < <(xdotool getdisplaygeometry)
-    raise_icon
-    export ICON_X=$icon_x ICON_Y=$icon_y
-    until_true 20 'the crashed sessions' are 4 crashed
-    kill "$program"
-    wait "$program" || true
+    place_icon 4
     for rate in ${STORM_RATES:-0.2 1 5}; do
         log=$OUT/$VARIANT-storm-$rate.txt
         rm -f "$SCRATCH/ready"
@@ -73,9 +68,4 @@ inside() {
     return "$status"
 }
 
-if [[ ${1:-} == --inside ]]; then
-    inside
-else
-    (($# > 0)) || set -- xfce
-    on_desktops tests/visible/storm.sh "$@"
-fi
+run xfce "$@"

@@ -6,12 +6,15 @@ import sys
 import time
 
 from bus import ROOT, Record
-from screen import point, shot
+from screen import EDGE, point, shot, until
 from tray import OUT, VARIANT, Stage
 
-# What a difference between two pictures is, the least share of a row that is drawn, and how far what changed may be from the
-# edge of a submenu, whose frame may look like what it lies on.
-DIFFERENT, INK, FRAME = "3%", 0.01, 6
+# What a difference between two pictures is, the least share of a row that is drawn, and by how much less than a submenu may change:
+# its frame may look like what it lies on.
+DIFFERENT, INK, FRAME = "3%", 0.01, 12
+# How long a submenu may take to be drawn once its window is there, in seconds.
+DRAWN_IN = 3
+GOOD = "on the screen"
 SIZE = [int(os.environ[name]) for name in ("WIDTH", "HEIGHT")]
 
 
@@ -47,19 +50,23 @@ class Opening:
             below.number = number
             boxes.append(below)
             point(below.place(0)[0], y)
+        until(DRAWN_IN, lambda: self.judge(boxes[-1]) == GOOD)
         return self.judge(boxes[-1]), boxes[-1]
 
     def judge(self, box):
+        shot(f"{self.name}.png")
         if box.x < 0 or box.y < 0 or box.x + box.width > SIZE[0] or box.y + box.height > SIZE[1]:
             return f"off the screen: {box}"
         place = f"{box.width}x{box.height}+{box.x}+{box.y}"
         changed = measure(f"{self.name}-before.png", f"{self.name}.png", "-compose", "difference", "-composite", "-crop", place, "+repage",
                           "-colorspace", "gray", "-threshold", DIFFERENT, "-bordercolor", "black", "-border", 1, "-trim", "-format", "%w %h")
         width, height = map(int, changed.split())
-        if width < box.width - FRAME or height < box.height - FRAME:
+        # One that lies on another menu may differ from it in its words alone.
+        spare = (box.width / 2, box.row + 2 * EDGE) if len(self.path) > 1 else (FRAME, FRAME)
+        if width < box.width - spare[0] or height < box.height - spare[1]:
             return f"drawn on {width}x{height} of {place}"
         empty = [entry.label for index, (_, entry) in enumerate(box.entries) if not entry.is_line and not self.is_drawn(box, index)]
-        return f"empty rows: {empty}" if empty else "on the screen"
+        return f"empty rows: {empty}" if empty else GOOD
 
     def is_drawn(self, box, index):
         """Whether there is anything in this row."""
@@ -89,7 +96,7 @@ def main():
             time.sleep(2)
             opening = Opening(stage, path)
             came, box = opening.run()
-            bad += came != "on the screen"
+            bad += came != GOOD
             print(f"{came} · {' > '.join(opening.labels)}", file=book)
             if box and session is None:
                 # The first one is a session: those in it, too.

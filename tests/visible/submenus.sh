@@ -12,27 +12,17 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 source tests/visible/stage.sh
 
 inside() {
-    local icon_x icon_y width height program icon n status=0
-    export CRASHED='1 2 3 4' PANEL_HEIGHT LINE EDGE BUTTON=${BUTTON:-1} POPUPS=${POPUPS:-} PICTURED=${PICTURED:-} ROW=${ROW:-} WIDTH HEIGHT
+    local n status=0
+    export CRASHED='1 2 3 4'
     set_stage panel
     asking_session 21
     for n in $CRASHED; do crashed_session "$n"; done
     for n in 10 11 12; do working_session "$n" works 'Goes on'; done
-    read -r WIDTH HEIGHT < <(xdotool getdisplaygeometry)
-    raise_icon
-    export ICON_X=$icon_x ICON_Y=$icon_y
-    until_true 20 'the crashed sessions' are 4 crashed
-    kill "$program"
-    wait "$program" || true
+    place_icon 4
     /usr/bin/python3 tests/visible/submenus.py || status=1
     echo "$DESKTOP, $VARIANT: $(grep -c '^on the screen' "$OUT/$VARIANT-submenus.txt") of $(wc -l <"$OUT/$VARIANT-submenus.txt") submenus on the screen at their first opening"
     ! grep -v '^on the screen' "$OUT/$VARIANT-submenus.txt" || status=1
     return "$status"
 }
 
-if [[ ${1:-} == --inside ]]; then
-    inside
-else
-    (($# > 0)) || set -- kde
-    on_desktops tests/visible/submenus.sh "$@"
-fi
+run kde "$@"

@@ -3,7 +3,8 @@
 # this kind, with GTK.
 
 PACKAGES=(cinnamon:cinnamon '/usr/lib*/*/*/xapp-sn-watcher:xapp-sn-watcher' '/usr/lib/*/dri/swrast_dri.so:libgl1-mesa-dri')
-VARIANTS=(light:1280x800)
+# Dark are only the menus: the panel always is.
+VARIANTS=(light:1280x800 dark:1280x800)
 ENVIRONMENT=(GSETTINGS_BACKEND=keyfile XDG_CURRENT_DESKTOP=X-Cinnamon XDG_SESSION_TYPE=x11 DESKTOP_SESSION=cinnamon)
 # A click with the left button is one on the icon.
 PANEL_HEIGHT=40 LINE=1 EDGE=4 BUTTON=3
@@ -16,6 +17,8 @@ prepare() {
     gsettings set org.cinnamon startup-animation false
     gsettings set org.cinnamon.desktop.background picture-options none
     gsettings set org.cinnamon.desktop.background primary-color '#3b4252'
+    mkdir -p "$XDG_CONFIG_HOME/gtk-3.0"
+    [[ $VARIANT == light ]] || printf '[Settings]\ngtk-application-prefer-dark-theme=true\n' >"$XDG_CONFIG_HOME/gtk-3.0/settings.ini"
 }
 
 put_up() {
@@ -41,3 +44,6 @@ begin_panel() {
     panel=$!
     begin /usr/lib*/*/*/xapp-sn-watcher
 }
+
+# The first button is at the lower left of the text.
+first_button() { echo "$((body_x + 100)) $((body_y + body_height - 27))"; }
