@@ -432,8 +432,7 @@ fn case_800_a_mistake_shows_no_message_and_asks_no_daemon() {
         assert_eq!(uses(mistake), ServiceUse::Off, "{mistake}");
     }
     // Both are as they were last valid.
-    let mut before = Config::default();
-    before.service = ServiceUse::Watch;
+    let before = Config { service: ServiceUse::Watch, ..Config::default() };
     let (config, _) = parse_after("list.last-message = 1\ncodex.daemon = 1", Path::new("config.toml"), Some(&before));
     assert_eq!(config, before);
 }
