@@ -138,12 +138,7 @@ fn of_extension(files: &Files) -> Found {
         );
     }
     if !files.is_current() {
-        return (
-            Level::Warning,
-            "the bridge is of another version than this program".into(),
-            "the bridge is of another version",
-            "run `pilotlight bridge install`: it counts for sessions that are started from then on".into(),
-        );
+        return of_another_version("the bridge".into());
     }
     if let Some(program) = files.other_program() {
         return (
@@ -156,6 +151,26 @@ fn of_extension(files: &Files) -> Found {
     (Level::Ok, "sessions in plain terminals have the bridge".into(), "the bridge is on", String::new())
 }
 
+/// `bridge`: what is of another version.
+fn of_another_version(bridge: String) -> Found {
+    (
+        Level::Warning,
+        bridge + " is of another version than this program",
+        "the bridge is of another version",
+        "run `pilotlight bridge install`: it counts for sessions that are started from then on".into(),
+    )
+}
+
+/// What is said where an agent starts this program instead.
+fn of_another_program(agent: &str, program: &Path) -> Found {
+    (
+        Level::Warning,
+        format!("{agent} starts {}, and not this program", program.display()),
+        "the bridge starts another program",
+        "if that is not the Pilotlight whose tray you run, run `pilotlight bridge install` with the right one".into(),
+    )
+}
+
 /// What our own files say of a hook that Claude Code is set to start.
 fn of_hook(files: &HookFiles) -> Found {
     let folder = files.marketplace.display();
@@ -163,18 +178,8 @@ fn of_hook(files: &HookFiles) -> Found {
         HookProgram::Current => {
             (Level::Ok, "Claude Code asks Pilotlight, too".into(), "the bridge is on", String::new())
         }
-        HookProgram::Outdated => (
-            Level::Warning,
-            format!("the bridge in {folder} is of another version than this program"),
-            "the bridge is of another version",
-            "run `pilotlight bridge install`: it counts for sessions that are started from then on".into(),
-        ),
-        HookProgram::Other(program) => (
-            Level::Warning,
-            format!("Claude Code starts {}, and not this program", program.display()),
-            "the bridge starts another program",
-            "if that is not the Pilotlight whose tray you run, run `pilotlight bridge install` with the right one".into(),
-        ),
+        HookProgram::Outdated => of_another_version(format!("the bridge in {folder}")),
+        HookProgram::Other(program) => of_another_program("Claude Code", &program),
         HookProgram::Missing(program) => (
             Level::Problem,
             format!("Claude Code is to start {}, which is gone: what it asks is answered in its terminal alone", program.display()),
@@ -194,25 +199,14 @@ fn of_hook(files: &HookFiles) -> Found {
 fn of_plugin(files: &PluginFiles, home: &Path) -> Found {
     match files.plugin_file(home) {
         PluginFile::Current => (Level::Ok, "opencode asks Pilotlight, too".into(), "the bridge is on", String::new()),
-        PluginFile::Outdated => (
-            Level::Warning,
-            "the bridge is of another version than this program".into(),
-            "the bridge is of another version",
-            "run `pilotlight bridge install`: it counts for sessions that are started from then on".into(),
-        ),
+        PluginFile::Outdated => of_another_version("the bridge".into()),
         PluginFile::Changed => (
             Level::Problem,
             "the bridge's plugin was changed since it was installed, and opencode runs it".into(),
             "the bridge was changed since it was installed",
             "if that was not you, find out who did; `pilotlight bridge install` puts it back".into(),
         ),
-        PluginFile::Other(program) => (
-            Level::Warning,
-            format!("opencode starts {}, and not this program", program.display()),
-            "the bridge starts another program",
-            "if that is not the Pilotlight whose tray you run, run `pilotlight bridge install` with the right one"
-                .into(),
-        ),
+        PluginFile::Other(program) => of_another_program("opencode", &program),
         PluginFile::Missing(program) => (
             Level::Problem,
             format!("opencode is to start {}, which is gone: its sessions are not shown", program.display()),

@@ -2,9 +2,11 @@
 //! hands that to the tray.
 //!
 //! What is the same about them, whichever agent it is: `process` is what each such process does, `wire` the protocol between
-//! it and the tray, `listener` the tray's socket, and `source` the hooks that are listened for. What an agent asks, and how it
-//! is answered, is in its own folder.
+//! it and the tray, `listener` the tray's socket, `source` the hooks that are listened for, and `carry` answers them. What an
+//! agent asks, how an answer reads for it, and who decided, is in its own folder.
 
+#[cfg(unix)]
+pub(crate) mod carry;
 #[cfg(unix)]
 pub(crate) mod listener;
 #[cfg(unix)]

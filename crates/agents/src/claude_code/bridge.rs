@@ -12,18 +12,21 @@
 //!   it is enabled. `settings` reads Claude Code's files for that, `rewriting` says what is lost when Claude Code writes them
 //!   anew, `others` which programs answer, too.
 
+#[cfg(unix)]
 mod asked;
 #[cfg(unix)]
 mod bridges;
 #[cfg(unix)]
 mod carry;
 pub mod files;
+#[cfg(unix)]
 mod forms;
 #[cfg(unix)]
 pub mod hook;
 mod others;
 pub mod plugin;
 mod rewriting;
+#[cfg(unix)]
 mod rules;
 mod settings;
 

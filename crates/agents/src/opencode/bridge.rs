@@ -10,6 +10,7 @@
 //! - `asked` is what it was asked, as a request or a question.
 //! - [`Bridges`] keeps the hooks that ask now. `carry` answers them.
 
+#[cfg(unix)]
 mod asked;
 #[cfg(unix)]
 mod bridges;

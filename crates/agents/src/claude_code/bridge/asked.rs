@@ -4,12 +4,18 @@
 //! arguments that are not known are shown as they are, and leave no single text that would represent the request. What
 //! the tool is given is never changed.
 
-use super::EVENT;
 use super::forms::{self, Kind};
 use super::rules::Rules;
+use super::{EVENT, carry};
+use crate::asked::question;
+use crate::channel::action_context::ActionContext;
+use crate::channel::failure::Failure;
 use crate::channel::request::Request;
+use crate::hooks::carry::{Asks, OpenHook};
+use async_trait::async_trait;
 use pilotlight_core::form::Form;
 use pilotlight_core::order::{Decision, Denial};
+use pilotlight_core::question::Question;
 use pilotlight_core::text::{NAME_MAX, is_uuid, plain};
 use pilotlight_core::time::Moment;
 use pilotlight_core::turn::{self, AnswerOptions};
@@ -20,6 +26,8 @@ use serde_json::{Map, Value, json};
 const KIND_MAX: usize = 60;
 /// What an MCP server's tools are called: `mcp__<server>__<tool>`.
 const MCP: &str = "mcp__";
+/// Why rules are not passed on.
+const OTHER_RULES: &str = "its rules are no longer those that were shown: nothing was answered";
 
 /// What a hook is asked.
 #[derive(Clone, Debug, PartialEq)]
@@ -59,68 +67,9 @@ impl Asked {
         })
     }
 
-    /// What kind of question it is; `None` if it is a request for permission.
-    pub(super) fn question_kind(&self) -> Option<Kind> {
-        Kind::of(&self.tool)
-    }
-
-    /// The question that it asks its user, to be answered by this id.
-    pub(super) fn form(&self, id: &str) -> Option<Result<Form, &'static str>> {
-        Some(forms::read(self.question_kind()?, id, &self.input))
-    }
-
-    /// What it asks, as the log has it.
-    pub(super) fn arguments(&self) -> Vec<u8> {
-        serde_json::to_vec(&self.input).unwrap_or_default()
-    }
-
-    /// The request, to be answered by this id. `None` if it asks a question.
-    pub(super) fn request(&self, id: &str) -> Option<Request> {
-        if self.question_kind().is_some() {
-            return None;
-        }
-        Request::from_parts(id, &self.fields())
-    }
-
-    /// The same as it is kept in the facts of its session. `at`: when it was asked.
-    pub(super) fn open_request(&self, id: &str, at: Moment) -> Option<turn::Request> {
-        let request = self.request(id)?;
-        let path = ["file_path", "notebook_path"].iter().find_map(|key| self.input.get(*key)?.as_str());
-        let path = path.filter(|_| matches!(&*request.kind, "read" | "write"));
-        let options =
-            AnswerOptions { always: self.rules().map(|rules| rules.words), is_held: self.sub_agent.is_some() };
-        Some(request.open_over_bridge(path, self.sub_agent.clone(), options, at))
-    }
-
     /// The rules that Claude Code suggests, if they can be shown.
     pub(super) fn rules(&self) -> Option<Rules> {
         Rules::read(&self.suggestions)
-    }
-
-    /// What the hook prints to answer like this. `None` if the rules are not those that were shown.
-    pub(super) fn output(&self, decision: &Decision) -> Option<Value> {
-        Some(output(&match decision {
-            Decision::Approve => json!({"behavior": "allow"}),
-            Decision::Always { rules } => {
-                let suggested = self.rules().filter(|suggested| *suggested.words == **rules)?;
-                json!({"behavior": "allow", "updatedPermissions": suggested.updates})
-            }
-            Decision::Deny(Denial { note, stop }) => {
-                let mut denial = json!({"behavior": "deny"});
-                if let Some(note) = note {
-                    denial["message"] = note.as_str().into();
-                }
-                if *stop {
-                    denial["interrupt"] = true.into();
-                }
-                denial
-            }
-        }))
-    }
-
-    /// What the hook prints to answer its question with this result of its form.
-    pub(super) fn reply(&self, kind: Kind, result: &Value) -> Option<Value> {
-        forms::decision(kind, &self.input, result).map(|decision| output(&decision))
     }
 
     /// The request in the form in which requests are shown.
@@ -179,6 +128,60 @@ impl Asked {
         } else {
             json!({"kind": "a tool", "tool": self.tool, "arguments": arguments})
         }
+    }
+}
+
+#[async_trait]
+impl Asks for Asked {
+    fn request(&self, id: &str) -> Option<Request> {
+        match Kind::of(&self.tool) {
+            None => Request::from_parts(id, &self.fields()),
+            Some(_) => None,
+        }
+    }
+
+    fn open_request(&self, id: &str, at: Moment) -> Option<turn::Request> {
+        let request = self.request(id)?;
+        let path = ["file_path", "notebook_path"].iter().find_map(|key| self.input.get(*key)?.as_str());
+        let path = path.filter(|_| matches!(&*request.kind, "read" | "write"));
+        let options =
+            AnswerOptions { always: self.rules().map(|rules| rules.words), is_held: self.sub_agent.is_some() };
+        Some(request.open_over_bridge(path, self.sub_agent.clone(), options, at))
+    }
+
+    fn question(&self, id: &str) -> Option<(Option<Question>, Result<Form, &'static str>)> {
+        let form = forms::read(Kind::of(&self.tool)?, id, &self.input);
+        let shown = serde_json::to_vec(&self.input).ok();
+        Some((shown.and_then(|shown| question(&shown)), form))
+    }
+
+    fn output(&self, decision: &Decision) -> Result<Value, &'static str> {
+        Ok(output(&match decision {
+            Decision::Approve => json!({"behavior": "allow"}),
+            Decision::Always { rules } => {
+                let suggested = self.rules().filter(|suggested| *suggested.words == **rules);
+                let suggested = suggested.ok_or(OTHER_RULES)?;
+                json!({"behavior": "allow", "updatedPermissions": suggested.updates})
+            }
+            Decision::Deny(Denial { note, stop }) => {
+                let mut denial = json!({"behavior": "deny"});
+                if let Some(note) = note {
+                    denial["message"] = note.as_str().into();
+                }
+                if *stop {
+                    denial["interrupt"] = true.into();
+                }
+                denial
+            }
+        }))
+    }
+
+    fn reply(&self, result: &Value) -> Option<Value> {
+        forms::decision(Kind::of(&self.tool)?, &self.input, result).map(|decision| output(&decision))
+    }
+
+    async fn answer(hook: &OpenHook<Self>, context: &ActionContext, output: Value) -> Result<(), Failure> {
+        carry::answer(hook, context, output).await
     }
 }
 

@@ -5,16 +5,15 @@
 //! ask beside it, and their dialogs appear only once their hooks have ended.
 
 use super::asked::Asked;
-use super::carry::{HookBridge, OpenHook};
 use super::{AGENT, SOCKET};
 use crate::channel;
 use crate::claude_code::adapter::PROFILE;
 use crate::claude_code::running::FINGERPRINT;
 use crate::control::{self, BridgeNews, BridgeReport, BridgeSettings};
 use crate::hooks::HookConfig;
+use crate::hooks::carry::{HookBridge, OpenHook, report};
 use crate::hooks::listener::{ConnectionId, Hook, HookEvent, Listening, parent_of};
 use crate::hooks::source::{HookSource, new_id};
-use pilotlight_core::action;
 use pilotlight_core::session::Observed;
 use pilotlight_core::time::{Moment, Span};
 use pilotlight_core::verdict::reported_state::State;
@@ -51,7 +50,7 @@ pub struct Bridges {
 /// A hook that waits for its answer.
 #[derive(Debug)]
 struct Waiting {
-    hook: OpenHook,
+    hook: OpenHook<Asked>,
     /// Its process was seen to wait for its user since.
     was_waiting: bool,
     /// A session that is watched is run by the process that started it.
@@ -117,13 +116,13 @@ impl Bridges {
         }
         let request = new_id()?;
         log::info!(session = private(&session), "a hook asks");
-        let hook = OpenHook { request, hook, at: now };
+        let hook = OpenHook { request, hook, at: now, is_answered: Arc::default() };
         self.open.insert(id, Waiting { hook, was_waiting: false, is_watched: false });
         Some(session)
     }
 
     /// The hooks of a session that this process runs, the first one first.
-    fn of(&self, session: &str, owner: u32) -> impl Iterator<Item = &OpenHook> {
+    fn of(&self, session: &str, owner: u32) -> impl Iterator<Item = &OpenHook<Asked>> {
         let its = self.open.values().filter(move |open| open.is_of(session, owner));
         its.map(|open| &open.hook).filter(|open| !open.hook.handle.is_gone())
     }
@@ -184,24 +183,11 @@ impl control::Bridges for Bridges {
     }
 
     fn report(&self, session: &str, owner: u32, _untried: bool) -> Option<BridgeReport> {
-        let open: Vec<_> = self.of(session, owner).collect();
-        if open.is_empty() {
-            return None;
-        }
-        Some(BridgeReport {
-            bridge: action::Bridge::Elevated,
-            release: None,
-            is_other: false,
-            approves_all: None,
-            questions: open.iter().filter_map(|open| open.asking()).collect(),
-            requests: open.iter().filter_map(|open| open.hook.asked.open_request(&open.request, open.at)).collect(),
-            about: None,
-        })
+        report(&self.of(session, owner).collect::<Vec<_>>(), None)
     }
 
     fn bridge(&self, session: &str, owner: u32) -> Option<Arc<dyn channel::Bridge>> {
-        let open: Vec<_> = self.of(session, owner).cloned().collect();
-        (!open.is_empty()).then(|| Arc::new(HookBridge { open }) as _)
+        HookBridge::over(self.of(session, owner).cloned().collect())
     }
 }
 

@@ -3,10 +3,14 @@
 //! The plugin hands over the request as opencode has it. It is shown as the requests of other agents are: what is not known
 //! is shown as it is, and leaves no single text that would represent the request.
 
-use super::VERSION;
+use super::{VERSION, carry};
+use crate::channel::action_context::ActionContext;
+use crate::channel::failure::Failure;
 use crate::channel::request::Request;
+use crate::hooks::carry::{Asks, OpenHook};
 use crate::questions::{self, Question, UNKNOWN};
 use crate::reported::session_id;
+use async_trait::async_trait;
 use pilotlight_core::form::Form;
 use pilotlight_core::order::{Decision, Denial};
 use pilotlight_core::question::Question as Shown;
@@ -107,27 +111,6 @@ impl Asked {
         Some(Self { session, id: common.id, sub_agent, about, what })
     }
 
-    /// The question that it asks its user, as it is shown, and its form, to be answered by this id. `None` if it is a request
-    /// for permission.
-    pub(super) fn question(&self, id: &str) -> Option<(Option<Shown>, Result<Form, &'static str>)> {
-        let What::Questions(asked) = &self.what else { return None };
-        let shown = serde_json::to_vec(&json!({"questions": asked})).ok();
-        let form = questions_in(asked).ok_or(UNKNOWN).and_then(|asked| questions::form(id, &asked));
-        Some((shown.and_then(|shown| crate::asked::question(&shown)), form))
-    }
-
-    /// The request, to be answered by this id. `None` if it asks a question.
-    pub(super) fn request(&self, id: &str) -> Option<Request> {
-        Request::from_parts(id, &self.fields()?)
-    }
-
-    /// The same as it is kept in the facts of its session. `at`: when it was asked.
-    pub(super) fn open_request(&self, id: &str, at: Moment) -> Option<turn::Request> {
-        let request = self.request(id)?;
-        let path = self.path();
-        Some(request.open_over_bridge(path, self.sub_agent.clone(), turn::AnswerOptions::default(), at))
-    }
-
     /// The path that it asks for, if it is one.
     fn path(&self) -> Option<&str> {
         let What::Permission { name, patterns, metadata } = &self.what else { return None };
@@ -136,33 +119,6 @@ impl Asked {
             "read" => patterns.first().map(String::as_str),
             _ => None,
         }
-    }
-
-    /// What the hook prints to answer like this.
-    ///
-    /// # Errors
-    /// Why it is not answered.
-    pub(super) fn output(&self, decision: &Decision) -> Result<Value, &'static str> {
-        Ok(match decision {
-            Decision::Approve => json!({"reply": "once"}),
-            Decision::Always { .. } => return Err(NO_RULES),
-            Decision::Deny(Denial { note: Some(_), stop: true }) => return Err(NOT_BOTH),
-            Decision::Deny(Denial { note: None, stop: true }) => json!({"reply": "reject"}),
-            Decision::Deny(Denial { note, stop: false }) => {
-                json!({"reply": "reject", "message": note.as_deref().unwrap_or(DENIED)})
-            }
-        })
-    }
-
-    /// What the hook prints to answer its question with this result of its form.
-    pub(super) fn reply(&self, result: &Value) -> Option<Value> {
-        let What::Questions(asked) = &self.what else { return None };
-        let asked = questions_in(asked)?;
-        let answers = match result["action"] == "accept" {
-            true => questions::answers(&asked, result)?,
-            false => asked.iter().map(|_| vec![DECLINED.to_owned()]).collect(),
-        };
-        Some(json!({"answers": answers}))
     }
 
     /// The request in the form in which requests are shown.
@@ -175,6 +131,55 @@ impl Asked {
                 false => json!({"kind": "a tool", "tool": name, "arguments": arguments}),
             }
         }))
+    }
+}
+
+#[async_trait]
+impl Asks for Asked {
+    const DENIES_OTHERS: Option<&'static str> =
+        Some("; opencode denies what else that session asks with it, and stops its turn");
+
+    fn question(&self, id: &str) -> Option<(Option<Shown>, Result<Form, &'static str>)> {
+        let What::Questions(asked) = &self.what else { return None };
+        let shown = serde_json::to_vec(&json!({"questions": asked})).ok();
+        let form = questions_in(asked).ok_or(UNKNOWN).and_then(|asked| questions::form(id, &asked));
+        Some((shown.and_then(|shown| crate::asked::question(&shown)), form))
+    }
+
+    fn request(&self, id: &str) -> Option<Request> {
+        Request::from_parts(id, &self.fields()?)
+    }
+
+    fn open_request(&self, id: &str, at: Moment) -> Option<turn::Request> {
+        let request = self.request(id)?;
+        let path = self.path();
+        Some(request.open_over_bridge(path, self.sub_agent.clone(), turn::AnswerOptions::default(), at))
+    }
+
+    fn output(&self, decision: &Decision) -> Result<Value, &'static str> {
+        Ok(match decision {
+            Decision::Approve => json!({"reply": "once"}),
+            Decision::Always { .. } => return Err(NO_RULES),
+            Decision::Deny(Denial { note: Some(_), stop: true }) => return Err(NOT_BOTH),
+            Decision::Deny(Denial { note: None, stop: true }) => json!({"reply": "reject"}),
+            Decision::Deny(Denial { note, stop: false }) => {
+                json!({"reply": "reject", "message": note.as_deref().unwrap_or(DENIED)})
+            }
+        })
+    }
+
+    fn reply(&self, result: &Value) -> Option<Value> {
+        let What::Questions(asked) = &self.what else { return None };
+        let asked = questions_in(asked)?;
+        let answers = match result["action"] == "accept" {
+            true => questions::answers(&asked, result)?,
+            false => asked.iter().map(|_| vec![DECLINED.to_owned()]).collect(),
+        };
+        Some(json!({"answers": answers}))
+    }
+
+    async fn answer(hook: &OpenHook<Self>, context: &ActionContext, output: Value) -> Result<(), Failure> {
+        carry::answer(hook, context, output).await
     }
 }
 

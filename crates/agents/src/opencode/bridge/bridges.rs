@@ -2,15 +2,14 @@
 
 use super::SOCKET;
 use super::asked::Asked;
-use super::carry::{HookBridge, OpenHook};
 use super::hook::ANSWERED_WITHIN;
 use crate::channel;
 use crate::control::{self, BridgeNews, BridgeReport};
 use crate::hooks::HookConfig;
+use crate::hooks::carry::{HookBridge, OpenHook, report};
 use crate::hooks::listener::{ConnectionId, Hook, HookEvent, Listening, parent_of};
 use crate::hooks::source::{HookSource, new_id};
 use crate::opencode::{FINGERPRINT, NAME};
-use pilotlight_core::action;
 use pilotlight_core::session::Observed;
 use pilotlight_core::time::{Moment, Span};
 use pilotlight_system::clock::Clock;
@@ -69,7 +68,9 @@ pub struct Bridges {
 /// A hook that waits for its answer.
 #[derive(Debug)]
 struct Waiting {
-    hook: OpenHook,
+    hook: OpenHook<Asked>,
+    /// When the process that started it started itself, in the system's unit.
+    born: u64,
     /// Its session was seen, and is run by the process that started it.
     is_watched: bool,
 }
@@ -112,17 +113,17 @@ impl Bridges {
         }
         let (request, born) = (new_id()?, birth_of(hook.owner)?);
         log::info!(session = private(&session), "a hook asks");
-        let hook = OpenHook { request, hook, born, at: now, is_answered: Arc::default() };
-        self.open.insert(id, Waiting { hook, is_watched: false });
+        let hook = OpenHook { request, hook, at: now, is_answered: Arc::default() };
+        self.open.insert(id, Waiting { hook, born, is_watched: false });
         Some(session)
     }
 
     /// The hooks of a session that this process runs, in the order in which its terminal shows what they ask: by opencode's
     /// ids, which grow. Hooks may overtake each other.
-    fn of(&self, session: &str, owner: u32) -> Vec<&OpenHook> {
+    fn of(&self, session: &str, owner: u32) -> Vec<&OpenHook<Asked>> {
         let born = birth_of(owner);
-        let its = self.open.values().filter(|open| open.is_of(session, owner)).map(|open| &open.hook);
-        let mut its: Vec<_> = its.filter(|open| Some(open.born) == born && !open.hook.handle.is_gone()).collect();
+        let its = self.open.values().filter(|open| open.is_of(session, owner) && Some(open.born) == born);
+        let mut its: Vec<_> = its.map(|open| &open.hook).filter(|open| !open.hook.handle.is_gone()).collect();
         its.sort_by(|one, other| one.hook.asked.id.cmp(&other.hook.asked.id));
         its
     }
@@ -180,21 +181,11 @@ impl control::Bridges for Bridges {
 
     fn report(&self, session: &str, owner: u32, _untried: bool) -> Option<BridgeReport> {
         let open = self.of(session, owner);
-        let first = open.first()?;
-        Some(BridgeReport {
-            bridge: action::Bridge::Elevated,
-            release: None,
-            is_other: false,
-            approves_all: None,
-            questions: open.iter().filter_map(|open| open.asking()).collect(),
-            requests: open.iter().filter_map(|open| open.hook.asked.open_request(&open.request, open.at)).collect(),
-            about: Some(first.hook.asked.about.clone()),
-        })
+        report(&open, open.first().map(|first| first.hook.asked.about.clone()))
     }
 
     fn bridge(&self, session: &str, owner: u32) -> Option<Arc<dyn channel::Bridge>> {
-        let open: Vec<_> = self.of(session, owner).into_iter().cloned().collect();
-        (!open.is_empty()).then(|| Arc::new(HookBridge { open }) as _)
+        HookBridge::over(self.of(session, owner).into_iter().cloned().collect())
     }
 }
 

@@ -56,7 +56,7 @@ fn case_784_only_the_process_that_runs_a_session_asks_for_it() {
     assert!(bridges.report("ses_2", own, false).is_none() && bridges.report(SESSION, 1, false).is_none());
     assert!(bridges.bridge(SESSION, 1).is_none() && bridges.bridge(SESSION, own).is_some());
     // Another process has its number meanwhile.
-    bridges.open.values_mut().for_each(|open| open.hook.born += 1);
+    bridges.open.values_mut().for_each(|open| open.born += 1);
     assert!(bridges.report(SESSION, own, false).is_none());
 }
 

@@ -1,8 +1,9 @@
 use super::*;
 use crate::channel::action_context::{LogView, Permit, ReportSink};
-use crate::hooks::listener::{Handle, Told};
-use pilotlight_core::time::Time;
+use crate::hooks::listener::{Handle, Hook, Told};
+use pilotlight_core::time::{Moment, Time};
 use serde_json::json;
+use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
 
 /// What comes of an answer whose hook says this, or goes without a word.
@@ -12,7 +13,7 @@ async fn came_of(said: Option<FromHook>) -> (Result<(), Failure>, bool) {
         "permission": "bash", "patterns": [], "metadata": {"command": "ls"}}});
     let asked = Asked::read(input.to_string().as_bytes()).unwrap();
     let hook = Hook { asked, owner: 7, at: Time(0), handle: Handle::new(sender) };
-    let open = OpenHook { request: "r".into(), hook, born: 1, at: Moment::default(), is_answered: Arc::default() };
+    let open = OpenHook { request: "r".into(), hook, at: Moment::default(), is_answered: Arc::default() };
     let context = ActionContext {
         id: "ses_1".into(),
         cwd: None,
@@ -31,7 +32,7 @@ async fn came_of(said: Option<FromHook>) -> (Result<(), Failure>, bool) {
             None => drop(reply),
         }
     };
-    let (came, ()) = tokio::join!(open.answer(&context, json!({"reply": "once"})), hook);
+    let (came, ()) = tokio::join!(answer(&open, &context, json!({"reply": "once"})), hook);
     (came, open.is_answered.load(Ordering::Relaxed))
 }
 
