@@ -94,6 +94,9 @@ struct Terminal<'a> {
     /// Whether its process is older than the bridge in its home. `None`: that is not known.
     #[serde(skip)]
     is_older: Option<bool>,
+    /// The release that it runs, if the bridge was not tried with that and leaves it alone.
+    #[serde(skip)]
+    untried: Option<&'a str>,
 }
 
 /// What may be done with the bridge of an agent.
@@ -451,7 +454,10 @@ fn status(context: &Context, installers: &[Box<dyn Installer>], as_json: bool) -
         sessions
             .iter()
             .filter(is_its)
-            .map(|session| terminal(session, since, session.row(now, &context.config.limits).0.label.cut(40)))
+            .map(|session| {
+                let name = session.row(now, &context.config.limits).0.label.cut(40);
+                terminal(session, since, context.config.actions.bridge_untried, name)
+            })
             .collect()
     };
     let homes = installers.iter().flat_map(|installer| {
@@ -515,8 +521,8 @@ impl Row<'_> {
     }
 }
 
-/// `since`: when the bridge was installed in its home.
-fn terminal(session: &Session, since: Option<Time>, name: String) -> Terminal<'_> {
+/// `since`: when the bridge was installed in its home. `acts_untried`: also in releases that it was not tried with.
+fn terminal(session: &Session, since: Option<Time>, acts_untried: bool, name: String) -> Terminal<'_> {
     let bridge = session.control.bridge;
     let started = match session.observed.owner {
         Owner::Alive { started, .. } => started,
@@ -530,6 +536,7 @@ fn terminal(session: &Session, since: Option<Time>, name: String) -> Terminal<'_
         watches: bridge == Some(Bridge::Watches),
         old: session.control.old_bridge,
         is_older: since.zip(started).map(|(since, started)| started < since),
+        untried: session.observed.untried.as_deref().filter(|_| !acts_untried),
     }
 }
 
@@ -542,6 +549,9 @@ impl Terminal<'_> {
                 "not covered; would be, if it is started anew after `pilotlight bridge install`".into()
             }
             (None, _) if installed != Installed::Yes => "not covered".into(),
+            (None, _) if row.installer.adapter() != FIRST && let Some(release) = self.untried => {
+                format!("not covered: the bridge was not tried with {release}")
+            }
             (None, _) if let Some(is_older) = self.is_older => match is_older {
                 true => "not covered: it is older than the bridge; enter /reload-plugins there, or start it anew".into(),
                 false => "covered; what it asks can be answered".into(),

@@ -25,7 +25,7 @@ said! {
         SubAgentAsks =>
             "it asks in its terminal: a sub-agent; set `hold-sub-agents` to answer it from here";
         NoHook =>
-            "answer it in its terminal: Claude Code calls no hook for this, or the session is older than the bridge and needs `/reload-plugins`";
+            "answer it in its terminal: Claude Code calls no hook for this, or the session is older than the bridge (enter `/reload-plugins`) or than this Pilotlight (start it anew)";
         UntriedHook { agent: Agent, release: Box<str> } =>
             "answer it in its terminal: the bridge was not tried with {agent} {release}; `bridge-untried` in the settings allows it";
         StopOnlyThere { agent: Agent } =>
