@@ -2,6 +2,7 @@
 //! `tests/e2e` covers the effect of orders on real sessions.
 
 mod callers;
+mod claude_hooks;
 mod commands;
 mod concurrent;
 mod floods;

@@ -2,6 +2,7 @@
 
 mod answers;
 mod installed;
+mod rough;
 mod rows;
 
 use crate::support::claude::{Claude, ClaudeHome, program};

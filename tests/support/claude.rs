@@ -63,6 +63,8 @@ impl ClaudeHome {
         let listener = block_on(tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0))).unwrap();
         let address = listener.local_addr().unwrap();
         let router = Router::new().route("/v1/messages", post(messages)).with_state(project.join("compact"));
+        // What was asked once is a part of each later request.
+        let router = router.layer(axum::extract::DefaultBodyLimit::disable());
         let task = spawn(async move { axum::serve(listener, router).await.unwrap() });
         Self { scratch, address, task, more: Vec::new() }
     }
@@ -75,6 +77,11 @@ impl ClaudeHome {
     /// Gives the program one more variable.
     pub(crate) fn set(&mut self, name: &'static str, value: &Path) {
         self.more.push((name, value.to_str().unwrap().into()));
+    }
+
+    /// The home of its user.
+    pub(crate) fn user(&self) -> &Path {
+        self.scratch.path()
     }
 
     /// The folder that its sessions work in.
@@ -305,6 +312,10 @@ async fn messages(State(compact): State<PathBuf>, Json(request): Json<Value>) ->
         ("touch", 0) => (Some("I paint."), Some(bash("touch made", json!({})))),
         ("twice", 0) => (Some("I paint."), Some(bash("touch made", json!({})))),
         ("twice", 1) => (Some("And again."), Some(bash("touch again", json!({})))),
+        ("large", 0) => {
+            let input = json!({"file_path": compact.with_file_name("large"), "content": "paint it!\n".repeat(1 << 20)});
+            (Some("I write it."), Some(("Write", input)))
+        }
         ("forge", 0) => (Some("I paint."), Some(bash("sh ./forge", json!({})))),
         ("run", 0) => (Some("I run it."), Some(bash("npm run paint", json!({})))),
         ("sizes", 0) => {

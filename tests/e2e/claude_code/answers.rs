@@ -7,85 +7,114 @@ use crate::support::{COPILOT, wait_until};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::path::PathBuf;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// What Claude Code asks before it runs a command.
-const DIALOG: &str = "Do you want to";
+pub(super) const DIALOG: &str = "Do you want to";
 
 /// Claude Code in a terminal with the bridge, and the tray. Fields drop from the top.
-struct Bridged {
-    pilot: Pilot,
-    claude: Claude,
+pub(super) struct Bridged {
+    pub(super) pilot: Pilot,
+    pub(super) claude: Claude,
     home: ClaudeHome,
-    id: String,
+    pub(super) id: String,
 }
 
-/// A user's tray and home, with the bridge installed by Claude Code's own commands.
-fn installed(config: &str) -> (Pilot, ClaudeHome) {
+/// A user's tray and home.
+pub(super) fn user(config: &str) -> (Pilot, ClaudeHome) {
     let mut home = ClaudeHome::new();
     let all = format!("[actions]\nscripts-may-answer = true\n{config}[notifications]\nafter-start = \"1ms\"\n");
     let pilot = Pilot::watching(vec![home.dir()], &all, &[]);
-    let mut install = pilot.command_with_tray(&["bridge", "install", "--agent", "claude-code", "--yes"]);
-    install.env("PATH", format!("{}:/usr/bin:/bin", program().parent().unwrap().display()));
-    install.env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1");
-    let ran = CommandOutput::of(install);
-    assert_eq!(ran.code, Some(0), "{ran:?}");
     home.set("XDG_RUNTIME_DIR", &pilot.user().join("run"));
     (pilot, home)
 }
 
+/// Has Claude Code's own commands install the bridge, by this command.
+pub(super) fn install(mut command: Command) {
+    command.args(["bridge", "install", "--agent", "claude-code", "--yes"]);
+    command.env("PATH", format!("{}:/usr/bin:/bin", program().parent().unwrap().display()));
+    command.env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1");
+    let ran = CommandOutput::of(command);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+}
+
+/// A user's tray and home, with the bridge.
+fn installed(config: &str) -> (Pilot, ClaudeHome) {
+    let (pilot, home) = user(config);
+    install(pilot.command_with_tray(&[]));
+    (pilot, home)
+}
+
 impl Bridged {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self::with(&[], "")
     }
 
     /// One whose program has these arguments, and whose tray has these settings.
-    fn with(arguments: &[&str], config: &str) -> Self {
-        let (pilot, home) = installed(config);
+    pub(super) fn with(arguments: &[&str], config: &str) -> Self {
+        Self::of(installed(config), arguments)
+    }
+
+    /// One whose user does this before it starts.
+    pub(super) fn beside(before: impl FnOnce(&mut Pilot)) -> Self {
+        let (mut pilot, home) = installed("");
+        before(&mut pilot);
+        Self::of((pilot, home), &[])
+    }
+
+    fn of((pilot, home): (Pilot, ClaudeHome), arguments: &[&str]) -> Self {
         let claude = home.start(arguments);
         let id = claude.id();
         pilot.wait_status(&id, "idle", "");
         Self { pilot, claude, home, id }
     }
 
-    fn dump(&self) -> String {
+    /// Another session of the same user.
+    pub(super) fn another(&self) -> (Claude, String) {
+        let claude = self.home.start(&[]);
+        let id = claude.id();
+        (claude, id)
+    }
+
+    pub(super) fn dump(&self) -> String {
         format!("{}\n{}\n{:?}", self.claude.screen(), self.pilot.log(), self.decisions())
     }
 
     /// Gives a prompt, and waits until the tray has what it asks.
-    fn ask(&self, script: &str) -> Value {
+    pub(super) fn ask(&self, script: &str) -> Value {
         self.claude.enter(&format!("SCRIPT:{script} Paint the fence"));
         self.request()
     }
 
     /// What the tray has of what is asked, once it has it.
-    fn request(&self) -> Value {
+    pub(super) fn request(&self) -> Value {
         let request = || self.pilot.row_in_tray(&self.id).map(|row| row["request"].clone()).filter(Value::is_object);
         wait_until(COPILOT, "the tray has the request", || self.dump(), request)
     }
 
     /// Runs a command that must succeed.
-    fn run_ok(&self, arguments: &[&str]) -> CommandOutput {
+    pub(super) fn run_ok(&self, arguments: &[&str]) -> CommandOutput {
         let ran = self.pilot.run(arguments);
         assert_eq!(ran.code, Some(0), "{ran:?}\n{}", self.dump());
         ran
     }
 
-    fn made(&self, file: &str) -> PathBuf {
+    pub(super) fn made(&self, file: &str) -> PathBuf {
         self.home.project().join(file)
     }
 
-    fn wait_made(&self, file: &str) {
+    pub(super) fn wait_made(&self, file: &str) {
         wait_until(COPILOT, "its tool has run", || self.dump(), || self.made(file).exists().then_some(()));
     }
 
-    fn wait_no_hook(&self) {
+    pub(super) fn wait_no_hook(&self) {
         let gone = || self.claude.hooks().is_empty().then_some(());
         wait_until(COPILOT, "no hook waits", || self.dump(), gone);
     }
 
     /// Waits until the log, which is behind the screen, says that its last tool was decided about like this.
-    fn wait_decision(&self, source: &str, decision: &str) {
+    pub(super) fn wait_decision(&self, source: &str, decision: &str) {
         let is_last = || {
             let last = self.decisions().pop()?;
             (last == (source.to_owned(), decision.to_owned())).then_some(())
@@ -94,7 +123,7 @@ impl Bridged {
     }
 
     /// How the log says that its tool was decided about.
-    fn decisions(&self) -> Vec<(String, String)> {
+    pub(super) fn decisions(&self) -> Vec<(String, String)> {
         let log = self.claude.log();
         let lines = log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
         let decision = |line: Value| {
@@ -385,5 +414,6 @@ fn case_752_of_two_answers_at_once_exactly_one_counts() {
         bridged.pilot.wait_status(&bridged.id, "idle", "");
         bridged.wait_no_hook();
     }
-    assert!(ours + theirs == 100, "{ours} and {theirs}");
+    println!("{ours} by the tray, {theirs} in the terminal");
+    assert!(ours > 0 && theirs > 0 && ours + theirs == 100, "{ours} and {theirs}");
 }
