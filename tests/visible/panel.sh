@@ -3,8 +3,8 @@
 # opens it with the mouse and knows where its entries are. A desktop's script says how high its panel and its rows are.
 
 shot() { import -window root "$OUT/$VARIANT-$1.png"; }
-# point X Y: moves the pointer there in steps, as a hand would: menus react to motion.
-point() { xdotool mousemove --sync $(($1 + 3)) $(($2 + 1)) sleep 0.1 mousemove $(($1 + 1)) "$2" sleep 0.1 mousemove "$1" "$2"; sleep 0.3; }
+# point X Y: moves the pointer there in steps, as a hand would: menus react to motion. Where a shell keeps the pointer, xdotool would wait for ever.
+point() { timeout 10 xdotool mousemove --sync $(($1 + 3)) $(($2 + 1)) sleep 0.1 mousemove $(($1 + 1)) "$2" sleep 0.1 mousemove "$1" "$2" || true; sleep 0.3; }
 
 bus() { gdbus call --session --timeout 5 -d org.freedesktop.DBus -o / -m "org.freedesktop.DBus.$1" "${@:2}"; }
 

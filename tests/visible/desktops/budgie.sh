@@ -52,3 +52,6 @@ put_up_popups() {
     begin_labwc
     begin budgie-daemon
 }
+
+# Two buttons, "Resume" and "Mute", are in the middle below the text.
+first_button() { echo "$((body_x + body_width / 2 - 45)) $((body_y + body_height - 27))"; }

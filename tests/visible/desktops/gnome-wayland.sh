@@ -69,7 +69,7 @@ first_button() {
     sleep 1.5
     import -window root "$SCRATCH/now.png"
     read -r h y < <(convert "$SCRATCH/empty.png" "$SCRATCH/now.png" -compose difference -composite -crop "${width}x220+0+30" \
-        -colorspace gray -threshold 8% -trim -format '%h %Y\n' info: | tr -d +)
+        -colorspace gray -threshold 2% -trim -format '%h %Y\n' info: | tr -d +)
     ((h > 125)) && echo "$((width / 2)) $((y + h - 25))"
 }
 
