@@ -203,6 +203,43 @@ fn case_140_a_log_rewritten_with_the_same_length_and_end_is_read_from_scratch() 
     }
 }
 
+/// Given: a schedule and a background shell from before the last prompt, in a log that may have been rewritten, by its times
+/// alone. -> Both stay known. Where the last turn is another one, neither is.
+#[test]
+fn case_830_what_outlives_a_turn_stays_known_of_a_log_that_is_read_again() {
+    let mut log = Log::new();
+    log.prompt();
+    log.write("session.schedule_created", r#"{"id":1,"intervalMs":3600000,"prompt":"look"}"#);
+    log.write(
+        "tool.execution_start",
+        r#"{"toolCallId":"s1","toolName":"bash","arguments":{"command":"x","mode":"async"}}"#,
+    );
+    log.write("tool.execution_complete", r#"{"toolCallId":"s1","success":true}"#);
+    log.answer();
+    log.read().unwrap();
+    // Longer than a sub-agent may work in the background: a log is read at least as far back as that.
+    log.lines += 1300;
+    log.prompt();
+    log.read().unwrap();
+    log.set_modified(log.time() + Span::minutes(30));
+    log.read().unwrap();
+    log.answer();
+    log.read().unwrap();
+    let known = |facts: &Facts| (facts.wakes_at(None).is_some(), facts.shells.len());
+    assert_eq!((known(&log.facts), known(&log.fresh_facts())), ((true, 1), (false, 0)), "it is in no last turn");
+    for hours in 1..4 {
+        log.set_modified(log.time() + Span::hours(hours));
+        assert_eq!(log.read(), Ok(ReadOutcome::Grown), "it is read again");
+        assert_eq!(known(&log.facts), (true, 1));
+    }
+    let text = fs::read_to_string(log.path()).unwrap();
+    let (before, turn) = text.rsplit_once("user.message").unwrap();
+    let turn = turn.replacen("\"id\":\"id-", "\"id\":\"ID-", 1);
+    fs::write(log.path(), format!("{before}user.message{turn}")).unwrap();
+    log.read().unwrap();
+    assert_eq!(known(&log.facts), known(&log.fresh_facts()));
+}
+
 #[test]
 fn case_141_an_event_is_no_newer_than_its_file() {
     let mut log = Log::new();

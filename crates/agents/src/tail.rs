@@ -145,7 +145,12 @@ impl Tail {
             return Ok(ReadOutcome::More);
         }
         let has_grown = rebuild.has_grown(&meta);
-        (self.position, *facts) = rebuild.finish();
+        let (position, mut rebuilt) = rebuild.finish();
+        // A log that may have been rewritten was in most cases only written while it was read.
+        if self.position.is_of_length(&position) {
+            rebuilt.recall(facts);
+        }
+        (self.position, *facts) = (position, rebuilt);
         Ok(if has_grown { ReadOutcome::More } else { ReadOutcome::Grown })
     }
 }

@@ -147,6 +147,8 @@ pub struct Facts {
 
 /// A limit of usage that lasts longer than this is not credible: those of a month are the longest.
 const LIMIT_MAX: Span = Span::hours(24 * 62);
+/// A count of tokens beyond this is not credible.
+const TOKENS_MAX: i64 = 1_000_000_000_000;
 /// How much of a message is read for its beginning, in characters: blanks are left out of what is shown.
 const MESSAGE_READ: usize = 4 * MESSAGE_MAX;
 /// Number of answered requests remembered.
@@ -204,6 +206,17 @@ impl Facts {
         }
     }
 
+    /// Takes over what outlives a turn from what was known of the same log before, which is read again only as far back as
+    /// its last turn. Whether it is the same log shows in that turn.
+    pub fn recall(&mut self, before: &Self) {
+        let ended = |facts: &Self| facts.closed.as_ref().filter(|_| facts.turn.is_none()).map(|closed| closed.at.wall);
+        let turn = |facts: &Self| (facts.turn.as_ref().map(|turn| turn.opened.wall), ended(facts));
+        if self.turn_id.is_some() && self.turn_id == before.turn_id && turn(self) == turn(before) {
+            self.shells.clone_from(&before.shells);
+            self.schedules.clone_from(&before.schedules);
+        }
+    }
+
     /// Folds one event in. `at` is the event's own time on both clocks.
     pub fn fold(&mut self, event: &Event<'_>, at: Moment, limits: &Limits) {
         if self.chain.contains(event) {
@@ -251,9 +264,9 @@ impl Facts {
         }
     }
 
-    /// Notes how much is used. What a log counts below nothing is no count.
+    /// Notes how much is used. What no model can have is no count.
     fn fold_tokens(&mut self, Tokens { context, window, total }: Tokens) {
-        let count = |told: Option<i64>, before: Option<i64>| told.filter(|count| *count > 0).or(before);
+        let count = |told: Option<i64>, before| told.filter(|count| (1..=TOKENS_MAX).contains(count)).or(before);
         self.context_tokens = count(context, self.context_tokens);
         self.context_window = count(window, self.context_window);
         self.tokens = count(total, self.tokens);

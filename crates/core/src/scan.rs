@@ -150,7 +150,12 @@ impl<'a> Scan<'a> {
             self.at
         };
         self.skip()?;
-        let digits = self.bytes[start..self.at].split(|&byte| byte == b'.').next().unwrap_or_default();
+        let number = &self.bytes[start..self.at];
+        // Its digits alone would be another number.
+        if number.iter().any(|byte| matches!(byte, b'e' | b'E')) {
+            return Ok(None);
+        }
+        let digits = number.split(|&byte| byte == b'.').next().unwrap_or_default();
         Ok(std::str::from_utf8(digits).ok().and_then(|digits| digits.parse().ok()))
     }
 
@@ -367,6 +372,24 @@ mod tests {
         })?;
         scan.end()?;
         Ok(found)
+    }
+
+    #[test]
+    fn case_839_a_whole_number_is_read_as_it_is_or_not_at_all() {
+        for (json, number) in [
+            ("7", Some(7)),
+            ("-7", Some(-7)),
+            ("1795956319342.926", Some(1_795_956_319_342)),
+            ("9223372036854775807", Some(i64::MAX)),
+            ("9223372036854775808", None),
+            ("1.5e300", None),
+            ("2E3", None),
+            (r#""7""#, None),
+            ("null", None),
+            ("[7]", None),
+        ] {
+            assert_eq!(Scan::new(json.as_bytes()).number(), Ok(number), "{json}");
+        }
     }
 
     #[test]

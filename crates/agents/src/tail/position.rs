@@ -69,6 +69,11 @@ impl Position {
         })
     }
 
+    /// Whether as much of the same file was read.
+    pub(super) fn is_of_length(&self, other: &Self) -> bool {
+        self.file.is_some() && (self.file, self.read) == (other.file, other.read)
+    }
+
     /// Compares the log to what was last read.
     pub(super) fn compare(&self, file: &File, meta: &Metadata) -> io::Result<Compared> {
         if meta.len() < self.read || !self.is_in_file(file, meta)? {

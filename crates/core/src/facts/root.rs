@@ -2,7 +2,7 @@
 
 use super::{Facts, OPEN_MAX};
 use crate::attempts::Mark;
-use crate::event::{Body, Event, SessionInfo, ToolResult};
+use crate::event::{Body, Event, SessionInfo, Tokens, ToolResult};
 use crate::hash::hash;
 use crate::question::Question;
 use crate::scan::Text;
@@ -73,7 +73,7 @@ impl Facts {
             Body::Model(model) => self.model(model),
             Body::Title(title) => self.title = Some(plain(&title.read(NAME_MAX), NAME_MAX)),
             Body::ShellDone { shell, call } => self.fold_shell_done(shell, call),
-            Body::Usage { context } => self.context_tokens = context.or(self.context_tokens),
+            Body::Usage { context } => self.fold_tokens(Tokens { context, ..Tokens::default() }),
             Body::TaskComplete { accepted: false } => {}
             Body::ModelAsked { .. } | Body::ModelFailed => {}
             Body::SubAgentStart { .. } | Body::SubAgentDone | Body::Step | Body::Aside | Body::Record => {}
