@@ -173,6 +173,9 @@ fn remote_page(
     if let Some(branch) = row.branch.as_deref() {
         page.line("branch", branch);
     }
+    if let Some(context) = &row.context {
+        page.line("context", known::context_use(context));
+    }
     for sub_agent in known::sub_agents(&row.background.list, now.wall, SUB_AGENTS_MAX) {
         page.line("sub-agent", sub_agent);
     }
@@ -270,8 +273,7 @@ fn turn(page: &mut Page, session: &Session, now: Moment) {
 /// The open requests, each with the id that `approve --request` takes.
 fn open_requests(page: &mut Page, session: &Session, now: Moment) {
     for request in &session.observed.facts.requests {
-        let by = request.sub_agent.as_deref().map(|id| format!(", by its sub-agent {}", asking_name(session, id)));
-        let by = by.unwrap_or_default();
+        let by = session.observed.facts.asker(request).map(|by| format!(", by its sub-agent {by}")).unwrap_or_default();
         let (kind, since) = (&request.kind, ago(now, request.at.wall));
         let options = request.over_bridge.as_ref();
         let held = options.filter(|options| options.is_held).map_or("", |_| ", not yet shown in the terminal");
@@ -280,11 +282,6 @@ fn open_requests(page: &mut Page, session: &Session, now: Moment) {
             page.line("suggests", format!("to allow from now on: {rules} (`pilotlight approve --always`)"));
         }
     }
-}
-
-/// The name of a sub-agent that asks.
-fn asking_name<'a>(session: &'a Session, id: &'a str) -> &'a str {
-    session.observed.facts.sub_agent_name(id).unwrap_or(id)
 }
 
 /// The questions that are known to be open, each with the id that `answer --request` takes.

@@ -118,6 +118,7 @@ fn why_there(row: &Row, remote: &Remote) -> Vec<Text> {
         Some(format!("Folder: {}{branch}", folder(row, None))),
         Some(format!("Agent: {}", row.agent)).filter(|_| row.label.agent.is_some()),
         owner,
+        row.context.as_ref().map(|context| format!("Context: {}", known::context_use(context))),
         known::background(row.background.counts()).map(|background| format!("Background: {background}")),
     ];
     told.into_iter()

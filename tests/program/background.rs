@@ -1,5 +1,6 @@
 //! What works behind a session, and how full its context is, as the real program tells them.
 
+use crate::control::hosts::{name_hosts, serves};
 use crate::support::synthetic::{Folder, User};
 use std::time::Duration;
 
@@ -82,5 +83,25 @@ fn case_768_how_full_a_context_is() {
     let ascii = user.pilotlight(&["status"]).env("LANG", "C").output().unwrap();
     assert!(String::from_utf8(ascii.stdout).unwrap().lines().any(|line| line.ends_with(" %")));
     session.log_event("session.usage_record", r#"{"usage":{"inputTokens":"many","maxPromptTokens":-1}}"#);
-    assert_eq!(user.row(&session).unwrap()["context"]["used"], 120_000);
+    for (context, window) in [("9223372036854775807", "9223372036854775807"), ("0", "0"), ("9e99", "-5")] {
+        let usage = format!(r#"{{"usage":{{"inputTokens":{context},"maxPromptTokens":{window}}}}}"#);
+        session.log_event("session.usage_record", &usage);
+    }
+    let row = user.row(&session).unwrap();
+    assert_eq!(row["context"], serde_json::json!({"used": 120_000, "window": 128_000}), "none of these is a count");
+}
+
+/// Given: a session on another machine whose log tells its context. -> It is told here, in JSON and in words.
+#[test]
+fn case_832_how_full_a_context_is_on_another_machine() {
+    let (near, remote) = (User::new(), User::new());
+    name_hosts(&near, &[("devbox", serves(&remote))]);
+    let there = remote.session(2);
+    let _owner = there.owner(&remote);
+    there.prompt();
+    there.log_event("session.usage_record", r#"{"usage":{"inputTokens":120000,"maxPromptTokens":128000}}"#);
+    let row = near.row(&there).unwrap();
+    assert_eq!(row["context"], serde_json::json!({"used": 120_000, "window": 128_000}));
+    let lines = page(&near, &there);
+    assert!(lines.contains("context         120000 of 128000 tokens (93 %)"), "{lines}");
 }

@@ -7,7 +7,7 @@ use crate::cli::charset::{has_unicode_stdout, words};
 use crate::cli::fold::{folded_request, on_stderr, on_stdout};
 use crate::cli::report::{LINE_MAX, say};
 use pilotlight_core::confusable::{Confusable, find_confusable};
-use pilotlight_core::fleet::Label;
+use pilotlight_core::fleet::{Label, Session};
 use pilotlight_core::form::Form;
 use pilotlight_core::order::{OrderReport, Outcome, ShownRequest};
 use pilotlight_core::text::{NAME_MAX, is_invisible, plain};
@@ -57,7 +57,7 @@ impl Reporter for RequestPrinter {
 
 /// Prints a request, and keeps its text. Prints neither steps nor the outcome.
 pub(super) struct RequestReader {
-    /// The session's label.
+    /// The session's label, and its sub-agent that asks.
     who: String,
     /// The request's id.
     id: String,
@@ -68,8 +68,12 @@ pub(super) struct RequestReader {
 }
 
 impl RequestReader {
-    pub(super) fn new(label: &Label, id: &str) -> Self {
-        Self { who: shown(label), id: id.to_owned(), request: None, failed: None }
+    pub(super) fn new(session: &Session, label: &Label, id: &str) -> Self {
+        let facts = &session.observed.facts;
+        let asks = facts.requests.iter().find(|request| *request.request == *id);
+        let by = asks.and_then(|request| facts.asker(request)).map(|by| words(by, has_unicode_stdout()));
+        let by = by.map(|by| format!(", by its sub-agent {by}")).unwrap_or_default();
+        Self { who: shown(label) + &by, id: id.to_owned(), request: None, failed: None }
     }
 }
 

@@ -59,10 +59,10 @@ pub(in crate::cli) struct Approve {
 pub(in crate::cli) struct Deny {
     #[command(flatten)]
     which: Arguments,
-    /// Tell the agent why. Claude Code alone
+    /// Tell the agent why. Claude Code and opencode
     #[arg(long, value_name = "TEXT")]
     note: Option<String>,
-    /// Stop its turn as well; the agent then does not hear the note. Claude Code alone
+    /// Stop its turn as well; the agent then does not hear the note. Claude Code and opencode
     #[arg(long)]
     stop: bool,
 }
@@ -176,7 +176,7 @@ fn answer_one(
     id: String,
     verb: &ActionSpec<'_>,
 ) -> anyhow::Result<Outcome> {
-    let mut reader = RequestReader::new(&session.label, &id);
+    let mut reader = RequestReader::new(session, &session.label, &id);
     let look = order(session, Operation::Look(id.clone()));
     let outcome = carry_out(context, session, &look, false, &mut reader)?;
     let Some(request) = reader.request else {

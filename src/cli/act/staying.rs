@@ -213,7 +213,7 @@ pub(super) async fn answer_requests_here(
 /// Shows a request to the user, and returns the text that was shown. `None` if it is gone, could not be written out, or is
 /// not what the log says.
 async fn shown_text(session: &Picked, request: &str, commander: &UnboundedSender<Command>) -> Option<String> {
-    let mut reader = RequestReader::new(&session.label, request);
+    let mut reader = RequestReader::new(session, &session.label, request);
     run_order(commander, Order::new(&session.id, Operation::Look(request.to_owned())), &mut reader).await;
     let ShownRequest { text, in_log, .. } = reader.request?;
     if let Some(error) = reader.failed {

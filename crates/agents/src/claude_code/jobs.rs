@@ -51,6 +51,6 @@ impl Job {
     /// What it asks: "approve Bash: touch x".
     pub(super) fn asks(&self) -> Option<WaitingTool> {
         let (tool, text) = self.needs.as_deref()?.strip_prefix("approve ")?.split_once(": ")?;
-        Some(WaitingTool { tool: plain(tool, NAME_MAX), text: Some(plain(text, COMMAND_MAX)) })
+        Some(WaitingTool { tool: plain(tool, NAME_MAX), text: Some(plain(text, COMMAND_MAX)), by: None })
     }
 }

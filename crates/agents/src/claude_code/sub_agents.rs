@@ -6,6 +6,7 @@ use super::store::AGENTS;
 use crate::reading::Reading;
 use crate::tail::{ReadOutcome, Tail};
 use pilotlight_core::facts::{Facts, SubAgentLog};
+use pilotlight_core::text::{NAME_MAX, plain};
 use pilotlight_core::verdict::reported_state::WaitingTool;
 use pilotlight_system::file_times::modified;
 use pilotlight_system::plain_file::{self, Links};
@@ -97,12 +98,14 @@ impl SubAgents {
         })
     }
 
-    /// The tool that the sub-agent has open that wrote last.
+    /// The tool that the sub-agent has open that wrote last. It is said whose it is if no other has one open.
     pub(super) fn asks(&self) -> Option<WaitingTool> {
         let works = self.followed.values().filter(|it| !it.is_done);
-        let open = works.filter_map(|it| it.facts.turn.as_ref()?.tools.last());
-        let tool = open.max_by_key(|tool| tool.at.awake)?;
-        Some(WaitingTool { tool: tool.name.clone(), text: tool.command.clone() })
+        let open = works.filter_map(|it| Some((it, it.facts.turn.as_ref()?.tools.last()?)));
+        let open: Vec<_> = open.collect();
+        let (of, tool) = open.iter().max_by_key(|(_, tool)| tool.at.awake)?;
+        let by = of.name.as_deref().filter(|_| open.len() == 1).map(|name| plain(name, NAME_MAX));
+        Some(WaitingTool { tool: tool.name.clone(), text: tool.command.clone(), by })
     }
 }
 

@@ -32,6 +32,8 @@ pub(super) struct Head {
     pub(super) originator: Box<str>,
     /// The version that wrote it.
     pub(super) version: Box<str>,
+    /// What a sub-agent is called, else its kind. Empty: neither is told.
+    pub(super) nickname: Box<str>,
 }
 
 /// Whether the last turn of a log was left open, by its end. In doubt, it was.
@@ -62,7 +64,8 @@ impl Head {
 
     /// Parses the first line, or its beginning. Also tells whether that is all that is needed.
     fn parse(bytes: &[u8]) -> Option<(Self, bool)> {
-        let (mut kind, mut head, mut id, mut parent) = (None, Self::default(), None, None);
+        let (mut kind, mut head, mut id) = (None, Self::default(), None);
+        let mut spawned = Spawned::default();
         // The line is cut in the middle of a value. The fields before it are kept.
         keys(bytes, |key, scan| {
             match key {
@@ -70,8 +73,8 @@ impl Head {
                 b"payload" => scan.object(|key, scan| {
                     match key {
                         b"id" => id = scan.text()?,
-                        b"parent_thread_id" => parent = scan.text()?,
-                        b"source" => parent = parent.or(spawned_by(scan)?),
+                        b"source" => spawned.read_source(scan)?,
+                        b"parent_thread_id" | b"agent_nickname" | b"agent_role" => spawned.read(key, scan)?,
                         b"session_id" => head.session = text(scan.text()?),
                         b"cwd" => head.cwd = scan.text()?.map(|cwd| cwd.read(4096).into()),
                         b"timestamp" => head.created = scan.text()?.and_then(|at| Time::parse(at.0)),
@@ -86,8 +89,9 @@ impl Head {
             Ok(())
         });
         if head.session.is_empty() {
-            head.session = text(parent.or(id));
+            head.session = text(spawned.parent.or(id));
         }
+        head.nickname = text(spawned.nickname.or(spawned.role));
         let is_all = id.is_some() && head.cwd.is_some() && !head.originator.is_empty() && !head.version.is_empty();
         (kind == Some(Text(b"session_meta")) && is_uuid(&head.session)).then_some((head, is_all))
     }
@@ -98,20 +102,37 @@ impl Head {
     }
 }
 
-/// The thread that started this one, as its source names it.
-fn spawned_by<'a>(scan: &mut Scan<'a>) -> Result<Option<Text<'a>>, Malformed> {
-    let mut parent = None;
-    scan.object_or_skip(|key, scan| match key {
-        b"subagent" => scan.object_or_skip(|key, scan| match key {
-            b"thread_spawn" => scan.object_or_skip(|key, scan| match key {
-                b"parent_thread_id" => scan.text().map(|id| parent = id),
+/// What is said of a sub-agent: beside the thread's id, in its source, or in both.
+#[derive(Default)]
+struct Spawned<'a> {
+    /// The thread that started it.
+    parent: Option<Text<'a>>,
+    nickname: Option<Text<'a>>,
+    role: Option<Text<'a>>,
+}
+
+impl<'a> Spawned<'a> {
+    fn read(&mut self, key: &[u8], scan: &mut Scan<'a>) -> Result<(), Malformed> {
+        let field = match key {
+            b"parent_thread_id" => &mut self.parent,
+            b"agent_nickname" => &mut self.nickname,
+            b"agent_role" => &mut self.role,
+            _ => return scan.skip(),
+        };
+        let told = scan.text()?.filter(|told| !told.0.is_empty());
+        *field = field.or(told);
+        Ok(())
+    }
+
+    fn read_source(&mut self, scan: &mut Scan<'a>) -> Result<(), Malformed> {
+        scan.object_or_skip(|key, scan| match key {
+            b"subagent" => scan.object_or_skip(|key, scan| match key {
+                b"thread_spawn" => scan.object_or_skip(|key, scan| self.read(key, scan)),
                 _ => scan.skip(),
             }),
             _ => scan.skip(),
-        }),
-        _ => scan.skip(),
-    })?;
-    Ok(parent)
+        })
+    }
 }
 
 /// The first bytes of a log, unpacked if it is packed.
@@ -178,6 +199,21 @@ mod tests {
             assert_eq!(Head::parse(broken.as_bytes()), None, "{broken}");
         }
     }
+
+    #[test]
+    fn case_831_a_sub_agent_is_called_by_its_name_or_else_its_kind() {
+        let line = r#"{"type":"session_meta","payload":{"id":"01a20055-bf5d-7303-bbfc-244d3f6cc309","originator":"codex-tui"}}"#;
+        let named = |fields: &str| {
+            let line = line.replace(r#""originator""#, &format!(r#"{fields},"originator""#));
+            Head::parse(line.as_bytes()).unwrap().0.nickname
+        };
+        let spawned = |fields: &str| named(&format!(r#""source":{{"subagent":{{"thread_spawn":{{{fields}}}}}}}"#));
+        assert_eq!(&*named(r#""agent_nickname":"Kepler","agent_role":"explorer""#), "Kepler");
+        assert_eq!(&*spawned(r#""depth":1,"agent_path":null,"agent_nickname":"Kepler","agent_role":null"#), "Kepler");
+        assert_eq!(&*spawned(r#""agent_nickname":null,"agent_role":"explorer""#), "explorer");
+        assert_eq!(&*named(r#""source":"vscode","agent_nickname":7"#), "");
+    }
+
     #[test]
     fn the_branch_and_the_first_prompt_stand_behind_the_instructions() {
         let long = "x".repeat(20_000);

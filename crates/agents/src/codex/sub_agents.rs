@@ -28,6 +28,8 @@ pub(super) struct SubAgents {
 #[derive(Debug)]
 struct Followed {
     log: PathBuf,
+    /// What it is called. Empty: that is not known.
+    name: Box<str>,
     tail: Tail,
     facts: Facts,
 }
@@ -54,11 +56,13 @@ impl SubAgents {
             if is_unwritten {
                 continue; // its log will say whose it is
             }
-            let whole = head.flatten().and_then(|head| store::whole_of(root, head));
+            let head = head.flatten();
+            let name = head.as_ref().map(|head| head.nickname.clone()).unwrap_or_default();
+            let whole = head.and_then(|head| store::whole_of(root, head));
             let is_ours = whole.is_some_and(|whole| *whole == *id);
             let sub_agent = log
                 .filter(|_| is_ours)
-                .map(|log| Box::new(Followed { log, tail: Tail::default(), facts: Facts::default() }));
+                .map(|log| Box::new(Followed { log, name, tail: Tail::default(), facts: Facts::default() }));
             self.known.insert(other, sub_agent);
         }
     }
@@ -76,7 +80,7 @@ impl SubAgents {
         self.find(root, home, id, loaded);
         let mut is_partial = false;
         for (id, sub_agent) in self.known.iter_mut().filter_map(|(id, sub_agent)| Some((id, sub_agent.as_mut()?))) {
-            let Followed { log, tail, facts } = &mut **sub_agent;
+            let Followed { log, tail, facts, .. } = &mut **sub_agent;
             // One that cannot be read counts as one that has done nothing yet.
             let outcome = tail.read(&LOG_FORMAT, log, facts, context, buffer);
             is_partial |= matches!(outcome, Ok(ReadOutcome::More));
@@ -88,7 +92,10 @@ impl SubAgents {
 
     /// Those that are known.
     pub(super) fn known(&self) -> impl Iterator<Item = facts::SubAgentLog<'_>> {
-        let sub_agents = self.known.iter().filter_map(|(id, sub_agent)| Some((&**id, &sub_agent.as_ref()?.facts)));
-        sub_agents.map(|(id, facts)| facts::SubAgentLog { id, name: None, facts, is_done: false })
+        let sub_agents = self.known.iter().filter_map(|(id, sub_agent)| Some((&**id, sub_agent.as_ref()?)));
+        sub_agents.map(|(id, sub_agent)| {
+            let name = Some(&*sub_agent.name).filter(|name| !name.is_empty());
+            facts::SubAgentLog { id, name, facts: &sub_agent.facts, is_done: false }
+        })
     }
 }

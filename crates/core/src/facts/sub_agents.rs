@@ -162,7 +162,7 @@ impl Facts {
     }
 
     /// The sub-agent that makes a request: its name, if that is known, or its id. `None`: the session itself makes it.
-    pub(crate) fn asker<'a>(&'a self, request: &'a Request) -> Option<&'a str> {
+    pub fn asker<'a>(&'a self, request: &'a Request) -> Option<&'a str> {
         let id = request.sub_agent.as_deref()?;
         Some(self.sub_agent_name(id).unwrap_or(id))
     }

@@ -71,6 +71,9 @@ pub struct WaitingTool {
     pub tool: Box<str>,
     /// What the tool works on: a command, a path.
     pub text: Option<Box<str>>,
+    /// The sub-agent whose tool it is: what it is for, or its kind, if only one can be meant.
+    #[serde(default)]
+    pub by: Option<Box<str>>,
 }
 
 impl<'a> Judge<'a> {
@@ -168,7 +171,10 @@ impl<'a> Judge<'a> {
             Wait::Permission if !told && !self.passed_or_recheck(at, LOG_BEHIND) => None,
             Wait::Permission if asking.is_none() => {
                 let (kind, text) = self.tool_waiting(turn);
-                Some(candidate(Status::NeedsPermission, at.wall, Reason::AsksPermission { kind, text }))
+                let by = reported_state.waiting_tool.as_ref().and_then(|tool| tool.by.clone());
+                let asks = Reason::AsksPermission { kind, text };
+                let asks = asks.and(by.map(|name| Note::BySubAgent { name }));
+                Some(candidate(Status::NeedsPermission, at.wall, asks))
             }
             Wait::Permission | Wait::Input => Some(match asking.map(|tool| (&tool.question, &tool.name)) {
                 Some((Some(question), _)) => asked(question, at.wall, 1),

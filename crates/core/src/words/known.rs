@@ -2,7 +2,7 @@
 
 use super::reason::{Background, Reason};
 use super::refusal::UNSEEN;
-use crate::facts::Facts;
+use crate::facts::{ContextUse, Facts};
 use crate::fleet::SubAgentView;
 use crate::owner::{Owner, doubtful, process};
 use crate::session::Session;
@@ -39,13 +39,17 @@ pub fn background(Background { agents, shells }: Background) -> Option<String> {
     (!parts.is_empty()).then(|| listed(&parts))
 }
 
-/// How much of its context a session uses, and how many tokens it has used in all, as far as its log tells.
-pub fn context(facts: &Facts) -> Option<String> {
-    let context = facts.context()?;
-    let used = match (context.window, context.percent()) {
+/// How much of its context a session uses.
+pub fn context_use(context: &ContextUse) -> String {
+    match (context.window, context.percent()) {
         (Some(window), Some(percent)) => format!("{} of {window} tokens ({percent} %)", context.used),
         _ => format!("{} tokens, of how many is not known", context.used),
-    };
+    }
+}
+
+/// The same, and how many tokens it has used in all, as far as its log tells.
+pub fn context(facts: &Facts) -> Option<String> {
+    let used = context_use(&facts.context()?);
     let total = facts.tokens.map(|tokens| format!("; {tokens} in the whole session")).unwrap_or_default();
     Some(format!("{used}{total}"))
 }

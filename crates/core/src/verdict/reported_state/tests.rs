@@ -153,13 +153,20 @@ fn the_log_has_a_second_to_tell_what_is_asked() {
     assert_eq!(told(&asked, PERMISSION, 1000, 2000), (Status::NeedsPermission, "asks for permission: a tool".into()));
     let named = facts(&[(0, PROMPT), (1100, tool("Bash", false))]);
     assert_eq!(told(&named, PERMISSION, 1000, 1100), (Status::NeedsPermission, "asks for permission: Bash".into()));
-    let asks = Some(WaitingTool { tool: "Write".into(), text: None });
-    let owner = Owner::Alive { pid: 7, started: None };
-    let by_sub_agent = told_by(&asked, PERMISSION, 1000, asks, &owner, 1001);
-    assert_eq!(by_sub_agent, (Status::NeedsPermission, "asks for permission: Write".into()));
     let plan = facts(&[(0, PROMPT), (900, tool("ExitPlanMode", true))]);
     assert_eq!(told(&plan, PERMISSION, 1000, 1100).0, Status::NeedsInput);
     assert_eq!(told(&plan, State::Busy, 1000, 1100).0, Status::Working, "it is answered");
+}
+
+#[test]
+fn case_831_the_sub_agent_whose_tool_waits_is_named() {
+    let asked = facts(&[(0, PROMPT)]);
+    let asks = |by: Option<&str>| Some(WaitingTool { tool: "Write".into(), text: None, by: by.map(Into::into) });
+    let owner = Owner::Alive { pid: 7, started: None };
+    let by_sub_agent = |by| told_by(&asked, PERMISSION, 1000, asks(by), &owner, 1001);
+    assert_eq!(by_sub_agent(None), (Status::NeedsPermission, "asks for permission: Write".into()));
+    let named = "asks for permission: Write; by its sub-agent: paint the fence";
+    assert_eq!(by_sub_agent(Some("paint the fence")).1, named);
 }
 
 #[test]

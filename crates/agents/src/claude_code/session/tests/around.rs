@@ -262,6 +262,21 @@ fn case_767_agents_of_a_workflow_are_listed_one_by_one() {
     assert_eq!(scene.row_at(NOW + Span::seconds(21 * 60)).background.list, []);
 }
 
+/// Given: the session waits for a permission, its turn is over, and one sub-agent has a tool open, then two. -> The one is named;
+/// of two, which of them asks is not known.
+#[test]
+fn case_831_a_sub_agent_that_asks_is_named_if_no_other_can_be_meant() {
+    let mut scene = Scene::new(&serde_json::json!({"status": "waiting", "waitingFor": "permission prompt"}), &over());
+    workflow_agent(&scene, "agent-a1.jsonl", "make");
+    let meta = br#"{"agentType":"general-purpose","description":"Build \u001b[31mit\n"}"#;
+    scene.world.write(&format!("projects/-work-shop/{ID}/subagents/agent-a1.meta.json"), meta);
+    let because = scene.row().because.to_string();
+    assert!(because.starts_with("asks for permission: Bash; by its sub-agent: Build "), "{because:?}");
+    assert!(because.ends_with("it") && !because.contains(['\u{1b}', '\n']), "{because:?}");
+    workflow_agent(&scene, "agent-a2.jsonl", "make test");
+    assert_eq!(scene.row().because.to_string(), "asks for permission: Bash");
+}
+
 /// Given: a tree of links in a circle, of folders without end, and of more logs than are followed. -> Those are left out;
 /// of the logs, those that wrote last count.
 #[test]
