@@ -59,7 +59,7 @@ use std::process::ExitCode;
 #[command(version = crate::VERSION, about, max_term_width = 100)]
 struct Arguments {
     /// A home to watch, of any agent; repeat it to watch several. Default: those of the agents that you use
-    /// ($COPILOT_HOME, else ~/.copilot, and so on), and the homes in the config
+    /// ($COPILOT_HOME, else ~/.copilot, and so on), the homes in the config, and those that agents run with
     #[arg(long, value_name = "DIR", global = true, display_order = 900)]
     home: Vec<PathBuf>,
     /// When to use colours. With auto: on a terminal, unless NO_COLOR is set; everywhere, if CLICOLOR_FORCE is

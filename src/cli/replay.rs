@@ -49,7 +49,7 @@ fn until(text: &str) -> Result<Span, String> {
     let text = text.strip_prefix('+').unwrap_or(text);
     match text.parse() {
         Ok(seconds @ 0..=1_000_000_000) => Ok(Span::seconds(seconds)),
-        _ => config::parse_span(text).map_err(|error| format!("it {error}")),
+        _ => config::parse_span_or_zero(text).map_err(|error| format!("it {error}")),
     }
 }
 

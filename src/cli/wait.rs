@@ -50,7 +50,7 @@ pub(super) struct Arguments {
     /// Until it is true of all of them at once
     #[arg(long)]
     all: bool,
-    /// Give up after this time, such as `30m` or `1h30m`, with exit code 6; the time that the machine sleeps does not count
+    /// Give up after this time, such as `30m` or `1h30m`, with exit code 6; `0` only looks. The time that the machine sleeps does not count
     #[arg(long, value_name = "DURATION", value_parser = timeout)]
     timeout: Option<Span>,
     /// Print JSON: one object for each session of which it became true
@@ -63,7 +63,7 @@ pub(super) struct Arguments {
 fn timeout(text: &str) -> Result<Span, String> {
     match text.parse() {
         Ok(seconds @ 0..=1_000_000_000) => Ok(Span::seconds(seconds)),
-        _ => config::parse_span(text).map_err(|error| format!("it {error}")),
+        _ => config::parse_span_or_zero(text).map_err(|error| format!("it {error}")),
     }
 }
 
@@ -189,6 +189,9 @@ fn timed_out(timeout: Span, awaited: &Awaited) -> String {
         missing.push(counted(more, "more session"));
     }
     let missing = if missing.is_empty() { String::new() } else { format!(" ({})", missing.join("; ")) };
+    if timeout < Span::seconds(1) {
+        return format!("it is not so now{missing}");
+    }
     format!("it did not come true within {timeout}{missing}")
 }
 

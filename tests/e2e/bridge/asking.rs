@@ -61,8 +61,12 @@ fn case_209_after_a_prompt_the_question_comes_at_once() {
     assert!(ran.out.contains("asks in its terminal") && ran.out.contains("after /new"), "it says where: {ran:?}");
     assert!(!(ran.out + &ran.err).contains("waits until nobody types"));
     bridged.terminal.wait_screen(CONSENT);
+    let pilot = &bridged.pilot;
+    pilot.wait_menu(&id, "Copilot now asks in its terminal");
     bridged.terminal.press(&["Escape"]);
     bridged.terminal.wait_no_screen(CONSENT);
+    let says_so = || pilot.panel().layout().1.words().contains("Copilot now asks");
+    wait_until(COPILOT, "its menu no longer says that it asks", || pilot.log(), || (!says_so()).then_some(()));
 }
 
 /// A busy Copilot takes seconds to grant what it remembers. It lists no question meanwhile.

@@ -39,7 +39,7 @@ pub(crate) use self::form::{COMMAND, FOLDER};
 pub use self::printed::print;
 pub use self::printed::{changed, redacted, reference};
 pub use self::problem::Problem;
-pub use self::span::parse as parse_span;
+pub use self::span::parse_or_zero as parse_span_or_zero;
 pub use self::values::{Actions, HostSetting, Notifications, OnChange, Permissions, Reach, ServiceUse, Tray};
 pub use self::values::{Config, List};
 

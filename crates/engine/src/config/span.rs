@@ -11,7 +11,12 @@ const LONGEST: Span = Span::hours(24 * 36_500);
 
 /// Reads whole numbers, each followed by its unit, larger units first and each at most once. The result is positive and
 /// at most [`LONGEST`]. `Err` says what is wrong with the text, worded to follow it: "has an unknown unit".
-pub fn parse(text: &str) -> Result<Span, &'static str> {
+pub(super) fn parse(text: &str) -> Result<Span, &'static str> {
+    checked(parse_or_zero(text)?)
+}
+
+/// The same for a command, to which `0s` means at once.
+pub fn parse_or_zero(text: &str) -> Result<Span, &'static str> {
     let mut rest = text.trim();
     let (mut total, mut units) = (0i64, UNITS.as_slice());
     if rest.is_empty() {
@@ -38,7 +43,7 @@ pub fn parse(text: &str) -> Result<Span, &'static str> {
         units = &units[at + 1..];
         rest = after.trim_start();
     }
-    checked(Span(total))
+    if total == 0 { Ok(Span::ZERO) } else { checked(Span(total)) }
 }
 
 fn split_while(text: &str, belongs: fn(char) -> bool) -> (&str, &str) {
@@ -120,6 +125,7 @@ mod tests {
             ("٣s", "is not a number with a unit"),
         ] {
             assert_eq!(parse(text), Err(why), "{text}");
+            assert_eq!(parse_or_zero(text).err(), Some(why).filter(|why| *why != "is not positive"), "{text}");
         }
         assert_eq!(of_seconds(Some(0)), Err("is not positive"));
         assert_eq!(of_seconds(Some(-5)), Err("is not positive"));

@@ -124,6 +124,11 @@ impl Connections {
         let approves_all = report.as_ref().and_then(|report| report.approves_all);
         let is_new = std::mem::replace(&mut session.control.approves_all, approves_all) != approves_all;
         let is_asked_anew = take_requests(session, report.as_ref());
+        // What was said of the question in its terminal is over with it.
+        let asks = Some(pilotlight_core::session::Bridge::Asking);
+        if bridge_before == asks && bridge != asks {
+            session.control.outcome = None;
+        }
         // A bridge that is there only while something is asked.
         let is_reported = session.observed.hook_report.is_some();
         if bridge_before.is_some() && bridge.is_none() {
