@@ -182,14 +182,15 @@ fn case_793_discovering_is_switched_off_and_on_while_it_runs() {
 fn case_794_what_is_no_home_of_our_users_is_not_followed() {
     let stage = Stage::new(794);
     let bin = stage.user.scratch.path().join("bin");
-    let is_found = |command: &mut Command| {
+    let is_so = |command: &mut Command, is_so: &dyn Fn() -> bool| {
         let mut process = command.stdin(std::process::Stdio::null()).spawn().unwrap();
         let exe = || fs::read_link(format!("/proc/{}/exe", process.id())).unwrap_or_default();
         wait_until(SOON, "it runs", String::new, || exe().ends_with("codex").then_some(()));
-        let found = stage.shows(&[]);
+        let is_so = is_so();
         process.kill().and_then(|()| process.wait()).unwrap();
-        found
+        is_so
     };
+    let is_found = |command: &mut Command| is_so(command, &|| stage.shows(&[]));
     let codex = |home: &str| {
         let mut command = Command::new(bin.join("codex"));
         command.arg("600").env("CODEX_HOME", home).current_dir(stage.home.parent().unwrap());
@@ -208,6 +209,8 @@ fn case_794_what_is_no_home_of_our_users_is_not_followed() {
         "{home}/sessions/2026/11/21/rollout-2026-11-21T22-56-45-{}.jsonl",
         stage.id
     ))));
+    let follows_processes = || stage.doctor().contains("home           /proc/");
+    assert!(!is_so(&mut codex("/proc/self"), &follows_processes), "a folder of the process that reads its name");
     for confined in [&["setpriv", "--no-new-privs"][..], &["unshare", "-rm"]] {
         let inner = codex(home);
         let mut command = Command::new(confined[0]);

@@ -120,12 +120,13 @@ fn case_760_a_session_that_begins_later_counts() {
 fn case_761_what_is_not_so_in_time_ends_with_a_code_of_its_own() {
     let (user, a, b) = both();
     let _owners = (a.owner(&user), b.owner(&user));
-    for timeout in ["0", "300ms"] {
+    let (now, later) = ("it is not so now", "it did not come true within 1 s");
+    for (timeout, why) in [("0", now), ("0s", now), ("0 ms", now), ("300ms", now), ("1s", later)] {
         let (code, said) = run(&user, &["--timeout", timeout, "--json", "Session 1"]);
-        assert!(code == Some(6) && said.contains("(project · Session 1 is working)"), "{said}");
+        assert!(code == Some(6) && said.contains(&format!("{why} (project · Session 1 is working)")), "{said}");
         assert!(!said.contains('{'), "nothing came true: {said}");
     }
-    for wrong in ["soon", "-1", "", "5 weeks", "99999999999d"] {
+    for wrong in ["soon", "-1", "", "5 weeks", "99999999999d", "1e99", "0e", "-0s"] {
         assert_eq!(run(&user, &[&format!("--timeout={wrong}")]).0, Some(2), "{wrong}");
     }
 }
@@ -215,6 +216,27 @@ fn case_799_a_session_whose_folder_is_deleted_is_not_idle_meanwhile() {
         fs::remove_dir_all(&session.path).unwrap();
         watch.wait_row(session, "removed", |row| row["removed"] == true);
     }
+    assert_eq!(waiting.end().0, Some(3));
+    let idle: Vec<_> = watch.lines().into_iter().filter(|line| line["status"] == "idle").collect();
+    assert_eq!(idle, Vec::<Value>::new());
+}
+
+/// The same where that takes longer than a moment.
+#[test]
+fn case_840_a_session_whose_folder_is_deleted_slowly_is_not_idle_meanwhile() {
+    let (user, a, _) = both();
+    let _owner = a.owner(&user);
+    let watch = user.watch();
+    watch.wait_status(&a, "working");
+    let files: Vec<_> = (0..5).map(|n| a.path.join(format!("file-{n}"))).collect();
+    files.iter().for_each(|file| fs::write(file, "").unwrap());
+    let mut waiting = Waiting::start(&user, &["--until", "idle", &a.id]);
+    waiting.still_waits();
+    for file in [&[a.log()], &files[..]].concat() {
+        fs::remove_file(file).unwrap();
+        waiting.still_waits();
+    }
+    fs::remove_dir_all(&a.path).unwrap();
     assert_eq!(waiting.end().0, Some(3));
     let idle: Vec<_> = watch.lines().into_iter().filter(|line| line["status"] == "idle").collect();
     assert_eq!(idle, Vec::<Value>::new());

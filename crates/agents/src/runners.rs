@@ -201,6 +201,10 @@ fn named_home(pid: u32, adapter: &'static dyn Adapter, mounts: &pilotlight_syste
     }
     // Nothing may wait for a file system that does not answer.
     let folder = mounts.resolve(&named).ok().filter(|folder| mounts.of(&folder.join("any")).is_none())?;
+    // `/proc/self` is another folder for each process, and none of them is a home.
+    if folder.starts_with("/proc") {
+        return None;
+    }
     is_own_folder(&folder).then_some(folder)
 }
 

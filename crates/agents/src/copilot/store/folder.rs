@@ -55,8 +55,9 @@ pub struct Folder {
     /// When to check again, by the awake clock, who holds the session: a new lock's process begins to hold it without
     /// an event.
     owner_recheck_at: Option<Time>,
-    /// Since when, by the awake clock, its log is gone, while its folder is there.
-    log_gone: Option<Time>,
+    /// Since when, by the awake clock, its log is gone, while its folder is there and stays as it is; and when that was last
+    /// changed.
+    log_gone: Option<(Time, Time)>,
     /// The owner's lock, if it is too old for its claim to change soon, and when the claim was checked, by the awake
     /// clock.
     claimed: Option<(Lock, Time)>,
@@ -71,7 +72,7 @@ pub struct Folder {
     former: Option<(Time, Option<u32>, Time)>,
 }
 
-/// How long the deletion of a session's folder may take after its log is gone.
+/// How long the deletion of a session's folder may take after its log is gone, and after each other file.
 const DELETED_WITHIN: Span = Span::seconds(2);
 
 impl Folder {
@@ -110,14 +111,16 @@ impl Folder {
 
     /// Whether its log has just gone: its folder is being deleted, one file after another. What it would be without its log, an
     /// idle session without a prompt, is not true, and scripts wait for that.
-    fn is_being_deleted(&mut self, observed: &Observed, reading: &Reading<'_>) -> bool {
+    fn is_being_deleted(&mut self, observed: &Observed, folder: &fs::Metadata, reading: &Reading<'_>) -> bool {
         let is_gone = || fs::symlink_metadata(self.path.join(LOG)).is_err_and(|error| is_absence(&error));
         if !observed.has_log || !is_gone() {
             self.log_gone = None;
             return false;
         }
-        let now = reading.context.now.awake;
-        let until = *self.log_gone.get_or_insert(now) + DELETED_WITHIN;
+        let (now, changed) = (reading.context.now.awake, modified(folder));
+        let (since, _) =
+            *self.log_gone.insert(self.log_gone.filter(|(_, at)| *at == changed).unwrap_or((now, changed)));
+        let until = since + DELETED_WITHIN;
         self.owner_recheck_at = Some(until).filter(|until| *until > now);
         until > now
     }
@@ -221,7 +224,7 @@ impl SessionReader for Folder {
             Ok(_) => return Err(io::ErrorKind::NotADirectory.into()),
             Err(error) => return self.unreadable(observed, error),
         };
-        if self.is_being_deleted(observed, reading) {
+        if self.is_being_deleted(observed, &folder, reading) {
             return Ok(ReadStatus::Complete);
         }
         let written = modified(&folder);
