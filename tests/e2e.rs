@@ -13,6 +13,7 @@ mod support;
 mod e2e {
     mod actions;
     mod answers;
+    mod at_hand;
     mod attached;
     mod beside;
     mod bridge;

@@ -348,6 +348,14 @@ async fn messages(State(compact): State<PathBuf>, Json(request): Json<Value>) ->
             (Some("A workflow paints."), Some(("Workflow", json!({"script": script}))))
         }
         ("question", 0) => (Some("There are two ways. Which one do you want?"), None),
+        ("cron", 0) => {
+            let job = json!({"cron": "*/5 * * * *", "prompt": "Please do SCRIPT:plain", "recurring": true});
+            (Some("I schedule it."), Some(("CronCreate", job)))
+        }
+        ("wakeup", 0) => {
+            let wakeup = json!({"delaySeconds": 60, "reason": "the paint dries", "prompt": "Please do SCRIPT:plain"});
+            (Some("I wait."), Some(("ScheduleWakeup", wakeup)))
+        }
         ("refused", _) => return failure(StatusCode::BAD_REQUEST, "invalid_request_error"),
         ("broken", _) => return failure(StatusCode::INTERNAL_SERVER_ERROR, "api_error"),
         ("silence", 0) => std::future::pending().await,
