@@ -10,7 +10,7 @@ use super::observe::{Effort, Picture, observe};
 use super::report::{LINE_MAX, REFUSED, say};
 use anyhow::{Context as _, anyhow};
 use pilotlight_agents::adapter::FIRST;
-use pilotlight_agents::bridge::{self, Installed, Installer, environment, installers};
+use pilotlight_agents::bridge::{self, Installed, Installer, environment, installers, words};
 use pilotlight_agents::home::Home;
 use pilotlight_core::action::{Bridge, OTHER_VERSION};
 use pilotlight_core::fleet::{Kind, Session, short_id};
@@ -23,6 +23,9 @@ use serde_json::{Map, Value};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+
+/// The longest source of a marketplace that is shown.
+const SOURCE_MAX: usize = 200;
 
 /// Arguments of `bridge`.
 #[derive(Debug, clap::Args)]
@@ -158,8 +161,12 @@ fn each(
 }
 
 fn install(context: &Context, installer: &dyn Installer, yes: bool) -> anyhow::Result<ExitCode> {
-    let homes = used_homes(context, installer)?;
+    let mut homes = used_homes(context, installer)?;
     check_settings(&homes, installer)?;
+    let is_refused = leave_foreign(&mut homes, installer);
+    if homes.is_empty() {
+        return Ok(ExitCode::FAILURE);
+    }
     let work = Work {
         installer,
         about: installer.about(),
@@ -191,7 +198,7 @@ fn install(context: &Context, installer: &dyn Installer, yes: bool) -> anyhow::R
     if failed.is_empty() {
         announce_bridge_change();
         say(installer.what_next());
-        return Ok(ExitCode::SUCCESS);
+        return Ok(if is_refused { ExitCode::FAILURE } else { ExitCode::SUCCESS });
     }
     clean_up(context, installer)?;
     Ok(ExitCode::FAILURE)
@@ -207,6 +214,7 @@ fn remove(context: &Context, installer: &dyn Installer, yes: bool) -> anyhow::Re
         homes = installer.homes().all(); // the agent may not be used any more
     }
     check_settings(&homes, installer)?;
+    let is_refused = leave_foreign(&mut homes, installer);
     let has_file = |home: &&PathBuf| installer.installed(home) != Installed::No;
     let files = homes.iter().filter(has_file).filter_map(|home| Some((&**home, installer.file(home)?)));
     let work = Work {
@@ -229,14 +237,44 @@ fn remove(context: &Context, installer: &dyn Installer, yes: bool) -> anyhow::Re
             say(&format!("{}: {agent} left entries of its settings: take out {entries} by hand", home.display()));
         }
     }
-    if !failed.is_empty() {
+    if !failed.is_empty() || is_refused && homes.is_empty() {
         return Ok(ExitCode::FAILURE);
     }
     say(&format!("the bridge of {} is removed", installer.adapter().agent()));
     for home in users {
         say(&format!("its files stay: {} still uses it", plain(&home.display().to_string(), LINE_MAX)));
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(if is_refused { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// Leaves out the homes whose marketplace of our name is not ours: the agent's commands would replace or remove that one, and
+/// its plugins. Says so, and returns whether there are any.
+fn leave_foreign(homes: &mut Vec<PathBuf>, installer: &dyn Installer) -> bool {
+    let count = homes.len();
+    homes.retain(|home| {
+        let Some(source) = installer.foreign(home) else { return true };
+        let by_hand = words(&["plugin", "marketplace", "remove", "pilotlight"]);
+        let program = Path::new(installer.adapter().profile().program);
+        say(&format!(
+            "{}: its marketplace \"pilotlight\" is not this Pilotlight's, but from {}: nothing is done there. `{}` removes it with \
+             its plugins; then run this again",
+            home.display(),
+            plain(&source, SOURCE_MAX),
+            command_line(installer, home, program, &by_hand)
+        ));
+        false
+    });
+    homes.len() < count
+}
+
+/// How a command of an agent reads.
+fn command_line(installer: &dyn Installer, home: &Path, program: &Path, command: &[String]) -> String {
+    let set = environment(installer.adapter(), home);
+    let set: String = set
+        .iter()
+        .map(|(name, value)| format!("{}={} ", Path::new(name).display(), Path::new(value).display()))
+        .collect();
+    format!("{set}{} {}", program.display(), command.join(" "))
 }
 
 /// What the settings of these homes have besides the bridge.
@@ -307,7 +345,8 @@ fn clean_up(context: &Context, installer: &dyn Installer) -> anyhow::Result<Vec<
         .collect();
     homes.sort();
     homes.dedup();
-    homes.retain(|home| !matches!(installer.installed(home), Installed::No | Installed::Elsewhere));
+    let is_others = |state| matches!(state, Installed::No | Installed::Elsewhere | Installed::Foreign);
+    homes.retain(|home| !is_others(installer.installed(home)));
     if homes.is_empty() {
         installer.remove()?;
     }
@@ -365,12 +404,7 @@ impl<'a> Work<'a> {
             Some(program) => {
                 print("\nThese commands will be run:");
                 for (home, command) in &self.commands {
-                    let set = environment(installer.adapter(), home);
-                    let set: String = set
-                        .iter()
-                        .map(|(name, value)| format!("{}={} ", Path::new(name).display(), Path::new(value).display()))
-                        .collect();
-                    let line = format!("{set}{} {}", program.display(), command.join(" "));
+                    let line = command_line(installer, home, program, command);
                     print(&format!("  {}", plain(&line, LINE_MAX)));
                 }
             }
@@ -507,6 +541,9 @@ impl Row<'_> {
             Installed::Forbidden => "not started: a policy of your organisation forbids it".into(),
             Installed::Unreadable => {
                 format!("unknown: {agent}'s settings.json cannot be read; correct the mistake in it")
+            }
+            Installed::Foreign => {
+                format!("not installed: {agent} has another marketplace of the name \"pilotlight\" there")
             }
             Installed::Elsewhere => {
                 "installed from another folder; `pilotlight bridge install` replaces it with this one".into()

@@ -90,6 +90,12 @@ fn of_home(installer: &dyn Installer, number: usize, home: &Path, of_files: impl
             "the bridge is installed from another folder",
             "`pilotlight bridge install` puts this one in its place".into(),
         ),
+        Installed::Foreign => (
+            Level::Warning,
+            format!("{agent} has another marketplace of the name \"pilotlight\" there: the bridge cannot be installed"),
+            "another marketplace has the bridge's name",
+            "`pilotlight bridge install` says what it is, and how to remove it".into(),
+        ),
     };
     let is_well = level == Level::Ok;
     let others = if state == Installed::Yes { installer.others(home) } else { Vec::new() };

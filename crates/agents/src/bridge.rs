@@ -38,6 +38,8 @@ pub enum Installed {
     Forbidden,
     /// It is installed from another folder: another user's data folder, or one that was moved.
     Elsewhere,
+    /// It cannot be: the home has something else of the same name.
+    Foreign,
     /// Unknown: the agent's settings cannot be read.
     Unreadable,
 }
@@ -88,6 +90,11 @@ pub trait Installer: fmt::Debug + Send + Sync {
 
     /// Whether a home's settings enable the bridge.
     fn installed(&self, home: &Path) -> Installed;
+
+    /// Where a marketplace of a home comes from that has the name of ours and is not ours: it is left alone.
+    fn foreign(&self, _home: &Path) -> Option<String> {
+        None
+    }
 
     /// When it was installed in a home, of an agent whose sessions show their bridge only while they ask: older ones may not
     /// have it.
@@ -259,8 +266,19 @@ pub(crate) fn ignore_missing(removed: std::io::Result<()>, path: &Path) -> anyho
     }
 }
 
+/// Where a home's marketplace of our name comes from, if it is not ours, that is: neither our folder, nor one with the name of
+/// ours, which was moved or is another user's.
+pub(crate) fn foreign(marketplace: &Value, folder: &Path, name: &str) -> Option<String> {
+    let source = &marketplace["source"];
+    let path = source["path"].as_str().map(Path::new);
+    let is_ours = path.is_some_and(|path| path == folder || path.has_root() && path.ends_with(name));
+    let is_foreign = !marketplace.is_null() && !is_ours;
+    let place = ["repo", "url", "path"].iter().find_map(|key| source[*key].as_str());
+    is_foreign.then(|| place.map_or_else(|| source.to_string(), str::to_owned))
+}
+
 /// A command's words.
-pub(crate) fn words(words: &[&str]) -> Vec<String> {
+pub fn words(words: &[&str]) -> Vec<String> {
     words.iter().map(|&word| word.into()).collect()
 }
 

@@ -131,7 +131,8 @@ fn two_entries_come_and_go_and_all_else_of_the_settings_stays() {
     stage.succeeds(&homes, &["bridge", "install", "--yes"]);
     assert_eq!(stage.installed(&homes), ["yes", "yes"]);
 
-    stage.succeeds(&homes, &["bridge", "remove", "--yes"]);
+    let ran = stage.succeeds(&homes, &["bridge", "remove", "--yes"]).err.replace('\n', " ");
+    assert!(one.join("plugins").is_dir() && ran.contains("beside it the folder \"plugins\", with"), "{ran}");
     assert_eq!(stage.installed(&homes), ["no", "no"]);
     let mut removed = settings(&one);
     assert_eq!(removed["extraKnownMarketplaces"], json!({}), "an empty one stays, as is said");
@@ -166,6 +167,51 @@ fn nothing_is_done_without_consent_or_with_settings_that_cannot_be_read() {
     let ran = stage.run(&[&home], &["bridge", "install"]).err;
     assert!(ran.contains("of entries that stand twice, the last alone stays"), "{ran}");
     assert!(ran.contains("the number 12345678901234567890 is rounded"), "{ran}");
+}
+
+/// A marketplace that the user has from elsewhere under the same name is neither replaced nor removed, nor are its plugins. In
+/// the other config folder, the work is done.
+#[test]
+fn case_850_a_foreign_marketplace_of_the_same_name_stays_with_its_plugins() {
+    let stage = Stage::new();
+    let (one, two) = (stage.home("one", "{}"), stage.home("two", "{}"));
+    let foreign = stage.at("paint-market");
+    let paint = json!({"name": "paint", "source": "./paint"});
+    let market = json!({"name": "pilotlight", "owner": {"name": "somebody"}, "plugins": [paint]});
+    for (file, value) in
+        [(".claude-plugin/marketplace.json", market), ("paint/.claude-plugin/plugin.json", json!({"name": "paint"}))]
+    {
+        fs::create_dir_all(foreign.join(file).parent().unwrap()).unwrap();
+        fs::write(foreign.join(file), value.to_string()).unwrap();
+    }
+    for words in [&["marketplace", "add", foreign.to_str().unwrap()][..], &["install", "paint@pilotlight"]] {
+        let mut claude = Command::new(stage.at("bin/claude"));
+        claude
+            .arg("plugin")
+            .args(words)
+            .env_clear()
+            .envs([("HOME", stage.scratch.path()), ("CLAUDE_CONFIG_DIR", &one)]);
+        let ran = CommandOutput::of(claude);
+        assert_eq!(ran.code, Some(0), "{words:?}: {ran:?}");
+    }
+    let files = ["settings.json", "plugins/known_marketplaces.json", "plugins/installed_plugins.json"];
+    let texts = || files.map(|file| fs::read_to_string(one.join(file)).unwrap());
+    let before = texts();
+    assert!(before.iter().all(|text| text.contains("pilotlight")), "{before:?}");
+    for (verb, state) in [("install", "yes"), ("remove", "no")] {
+        let ran = stage.run(&[&one, &two], &["bridge", verb, "--agent", "claude-code", "--yes"]);
+        let said = ran.err.replace("\n  ", " ").replace('\n', " ");
+        let place = format!("is not this Pilotlight's, but from {}: nothing is done there", foreign.display());
+        assert!(ran.code == Some(1) && said.contains(&place), "{verb}: {ran:?}");
+        assert!(said.contains("claude plugin marketplace remove pilotlight` removes it with its plugins"), "{said}");
+        assert_eq!((texts(), stage.installed(&[&one, &two])), (before.clone(), vec!["foreign".into(), state.into()]));
+    }
+    assert!(two.join("plugins").is_dir() && !stage.at(FOLDER).exists());
+    let alone = stage.run(&[&one], &["bridge", "remove", "--agent", "claude-code", "--yes"]);
+    assert!(alone.code == Some(1) && !alone.err.contains("is removed"), "{alone:?}");
+    let alone = stage.run(&[&one], &["bridge", "install", "--agent", "claude-code", "--yes"]);
+    assert!(alone.code == Some(1) && !alone.err.contains("These commands will be run"), "{alone:?}");
+    assert_eq!((texts(), stage.at(FOLDER).exists()), (before, false));
 }
 
 /// In the default home no variable is set, so Claude Code makes no second `.claude.json` there.

@@ -10,6 +10,9 @@ use pilotlight_system::{paths, state_file};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
+/// The name of the marketplace's folder.
+pub(super) const FOLDER: &str = "bridge-claude-code";
+
 /// The paths of the bridge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Files {
@@ -40,7 +43,7 @@ impl Files {
     /// The paths in the user's own folders.
     pub fn new(project: &paths::Folders) -> Self {
         Self {
-            marketplace: paths::data_folder(project).join("bridge-claude-code"),
+            marketplace: paths::data_folder(project).join(FOLDER),
             homes: paths::state_folder(project).join("bridge-claude-code.homes"),
             program: paths::own_program(),
         }

@@ -2,11 +2,11 @@
 //!
 //! Claude Code's settings are only read here. Claude Code itself writes them. Seen with 2.1.332.
 
-use super::files::{Files, HookProgram};
+use super::files::{FOLDER, Files, HookProgram};
 use super::settings::{self, Content, POLICY_FOLDER};
 use super::{NAME, PLUGIN, others, rewriting};
 use crate::adapter::Adapter;
-use crate::bridge::{Installed, Installer, UserHomes, words};
+use crate::bridge::{Installed, Installer, UserHomes, foreign, words};
 use crate::claude_code::ClaudeCode;
 use pilotlight_core::time::Time;
 use serde_json::{Map, Value};
@@ -28,7 +28,11 @@ pub fn installed_at(home: &Path) -> Option<Time> {
 }
 
 fn judge(settings: &Value, policy: &[Value], marketplace: &Path) -> Installed {
-    let source = &settings["extraKnownMarketplaces"][NAME]["source"]["path"];
+    let known = &settings["extraKnownMarketplaces"][NAME];
+    if foreign(known, marketplace, FOLDER).is_some() {
+        return Installed::Foreign;
+    }
+    let source = &known["source"]["path"];
     let enabled = &settings["enabledPlugins"][PLUGIN];
     let (Some(source), Some(enabled)) = (source.as_str(), enabled.as_bool()) else { return Installed::No };
     if Path::new(source) != marketplace {
@@ -99,7 +103,8 @@ the values stay, but for some that are not valid to it, such as an unknown theme
 
 const WHAT_STAYS: &str = "\
 What stays: in Claude Code's settings.json an \"extraKnownMarketplaces\" and an \"enabledPlugins\", empty if nothing else is in \
-them, and for some time a copy of the hook among its plugins. Sessions that run keep the hook, which then does nothing.";
+them; beside it the folder \"plugins\", with Claude Code's lists and, for some time, a copy of the hook. Sessions that run keep \
+the hook, which then does nothing.";
 
 /// The two entries, for a user who has to take them out.
 const BY_HAND: &str = "extraKnownMarketplaces.pilotlight and enabledPlugins.\"pilotlight@pilotlight\"";
@@ -143,6 +148,16 @@ impl Installer for Files {
 
     fn installed(&self, home: &Path) -> Installed {
         installed(home, &self.marketplace)
+    }
+
+    /// What its settings name is not always what Claude Code has on its list.
+    fn foreign(&self, home: &Path) -> Option<String> {
+        let named = match settings::user(home) {
+            Content::Of(settings) => settings["extraKnownMarketplaces"][NAME].clone(),
+            Content::Missing | Content::Unreadable => Value::Null,
+        };
+        let listed = &settings::list(home, "known_marketplaces.json")[NAME];
+        [&named, listed].into_iter().find_map(|marketplace| foreign(marketplace, &self.marketplace, FOLDER))
     }
 
     fn installed_at(&self, home: &Path) -> Option<Time> {
@@ -297,6 +312,36 @@ mod tests {
             (with_others, json!({"enabledPlugins": {"other@market": true}, "theme": "dark"})),
         ] {
             assert_eq!(Value::Object(besides_ours(settings)), kept);
+        }
+    }
+
+    #[test]
+    fn case_850_a_marketplace_of_our_name_from_another_source_is_not_ours() {
+        let scratch = tempfile::tempdir().unwrap();
+        let (home, files) = (scratch.path(), Files::in_folder(&scratch.path().join("data")));
+        std::fs::create_dir_all(home.join("plugins")).unwrap();
+        let found = |source: Value, is_listed: bool| {
+            let marketplaces = json!({"pilotlight": {"source": source}});
+            let settings =
+                json!({"extraKnownMarketplaces": marketplaces, "enabledPlugins": {"pilotlight@pilotlight": true}});
+            let (settings, listed) = if is_listed { (json!({}), marketplaces) } else { (settings, json!({})) };
+            std::fs::write(home.join("settings.json"), settings.to_string()).unwrap();
+            std::fs::write(home.join("plugins/known_marketplaces.json"), listed.to_string()).unwrap();
+            (installed(home, &files.marketplace), files.foreign(home))
+        };
+        for (source, place) in [
+            (json!({"source": "directory", "path": "/src/bridge-claude-code/mine"}), "/src/bridge-claude-code/mine"),
+            (json!({"source": "github", "repo": "a/pilotlight"}), "a/pilotlight"),
+            (json!({"source": "github", "repo": "a/b", "path": "bridge-claude-code"}), "a/b"),
+            (json!({"source": "git", "url": "https://host/p.git"}), "https://host/p.git"),
+            (json!(7), "7"),
+            (Value::Null, "null"),
+        ] {
+            assert_eq!(found(source.clone(), false), (Installed::Foreign, Some(place.into())), "{source}");
+            assert_eq!(found(source.clone(), true), (Installed::No, Some(place.into())), "{source}, on the list alone");
+        }
+        for (path, state) in [(&*files.marketplace, Installed::Yes), (Path::new(OURS), Installed::Elsewhere)] {
+            assert_eq!(found(json!({"source": "directory", "path": path}), false), (state, None), "{path:?}");
         }
     }
 

@@ -20,6 +20,9 @@ pub(crate) const EXTENSION: &str = include_str!("extension.mjs");
 /// The length of the key, in bytes: the output length of SHA-256.
 const KEY_LENGTH: usize = 32;
 
+/// The name of the marketplace's folder.
+pub(super) const FOLDER: &str = "bridge";
+
 /// The paths of the bridge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Files {
@@ -36,7 +39,7 @@ impl Files {
     /// The paths in the user's own folders.
     pub fn new(project: &paths::Folders) -> Self {
         Self {
-            marketplace: paths::data_folder(project).join("bridge"),
+            marketplace: paths::data_folder(project).join(FOLDER),
             key: paths::state_folder(project).join("bridge.key"),
             folders: paths::runtime_folders(project),
             program: paths::own_program(),

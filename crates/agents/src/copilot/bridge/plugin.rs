@@ -2,9 +2,10 @@
 //!
 //! Copilot's settings are only read here. Copilot itself writes them.
 
+use super::files::FOLDER;
 use super::{EXTENSION, Files, NAME, PLUGIN};
 use crate::adapter::Adapter;
-use crate::bridge::{Installed, Installer, UserHomes, words};
+use crate::bridge::{Installed, Installer, UserHomes, foreign, words};
 use crate::copilot::Copilot;
 use crate::copilot::user_settings::Settings;
 use serde_json::Value;
@@ -24,7 +25,11 @@ pub fn installed(home: &Path, marketplace: &Path) -> Installed {
 
 fn judge(settings: Option<Settings>, policy: Option<Settings>, marketplace: &Path) -> Installed {
     let Some(settings) = settings else { return Installed::No };
-    let source = &settings.0["extraKnownMarketplaces"][NAME]["source"]["path"];
+    let known = &settings.0["extraKnownMarketplaces"][NAME];
+    if foreign(known, marketplace, FOLDER).is_some() {
+        return Installed::Foreign;
+    }
+    let source = &known["source"]["path"];
     let enabled = &settings.0["enabledPlugins"][PLUGIN];
     let (Some(source), Some(enabled)) = (source.as_str(), enabled.as_bool()) else { return Installed::No };
     let extensions = &settings.0["extensions"];
@@ -122,6 +127,10 @@ impl Installer for Files {
         installed(home, &self.marketplace)
     }
 
+    fn foreign(&self, home: &Path) -> Option<String> {
+        foreign(&Settings::read(home)?.0["extraKnownMarketplaces"][NAME], &self.marketplace, FOLDER)
+    }
+
     fn to_install(&self, home: &Path) -> Vec<Vec<String>> {
         to_install(home, &self.marketplace)
     }
@@ -177,6 +186,22 @@ impl Installer for Files {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn case_850_a_marketplace_of_our_name_from_another_source_is_not_ours() {
+        let scratch = tempfile::tempdir().unwrap();
+        let (home, marketplace) = (scratch.path(), scratch.path().join("ours"));
+        let files = Files { marketplace, key: PathBuf::new(), folders: Vec::new(), program: None };
+        let found = |source: Value| {
+            let settings = json!({"extraKnownMarketplaces": {"pilotlight": {"source": source}}});
+            std::fs::write(home.join("settings.json"), settings.to_string()).unwrap();
+            (installed(home, &files.marketplace), files.foreign(home))
+        };
+        let repo = json!({"source": "github", "repo": "a/pilotlight"});
+        assert_eq!(found(repo), (Installed::Foreign, Some("a/pilotlight".into())));
+        let older = json!({"source": "directory", "path": "/data/bridge"});
+        assert_eq!(found(older), (Installed::No, None), "it is not enabled");
+    }
 
     /// As observed with CLI 1.0.102.
     #[test]
