@@ -1,6 +1,8 @@
 //! What the real opencode asks in a terminal, answered from the tray and by commands over its plugin; and what the plugin
 //! leaves to the terminal.
 
+mod plugin;
+
 use super::hooks::{opencode_settings, switch_off};
 use crate::support::home::Home;
 use crate::support::model::Model;

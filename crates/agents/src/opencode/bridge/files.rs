@@ -139,7 +139,8 @@ command, the change of a file
 - `pilotlight bridge remove` deletes that file. Sessions that run then keep the plugin until they end; nobody listens to it";
 
 const WHAT_STAYS: &str = "\
-Nothing stays but in sessions that run: they keep the plugin until they end, and nobody listens to it.";
+What stays: the folder \"plugins\" in opencode's config folder, empty if nothing else is in it. Sessions that run keep the \
+plugin until they end, and nobody listens to it.";
 
 impl Installer for Files {
     fn adapter(&self) -> &'static dyn Adapter {
@@ -273,6 +274,9 @@ mod tests {
         files.take(&home).unwrap();
         files.take(&home).unwrap();
         assert_eq!((files.plugin_file(&home), files.is_installed()), (PluginFile::None, false));
+        let left = std::fs::read_dir(&home).unwrap().map(|entry| entry.unwrap().file_name()).collect::<Vec<_>>();
+        assert_eq!(left, ["plugins"]);
+        assert!(files.what_stays().contains("the folder \"plugins\""));
         assert_eq!(std::fs::read_dir(home.join("plugins")).unwrap().count(), 0);
     }
 

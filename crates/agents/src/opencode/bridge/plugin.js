@@ -9,6 +9,10 @@ const AGAIN = 60_000
 // A hook that lives as long as this, in milliseconds, has handed its request over: the tray shows it, and not just that the
 // session waits.
 const HANDED_OVER = 300
+// How long a report may take, in milliseconds: the next one waits for it.
+const PATIENCE = 5000
+// The longest title that is reported, in characters.
+const TITLE_MAX = 300
 
 export const Pilotlight = async ({ client, directory }) => {
   const parents = new Map()
@@ -35,7 +39,15 @@ export const Pilotlight = async ({ client, directory }) => {
     reported.set(session, { state, at: Date.now() })
     const words = ["report", "--agent=opencode", `--session=${session}`, `--state=${state}`, `--cwd=${directory}`]
     if (titles.has(session)) words.push(`--title=${titles.get(session)}`)
-    const run = (done) => spawn(PROGRAM, words, { stdio: "ignore" }).on("error", done).on("exit", done)
+    const run = (done) => {
+      const child = spawn(PROGRAM, words, { stdio: "ignore" })
+      const limit = setTimeout(() => child.kill("SIGKILL"), PATIENCE)
+      const ended = () => {
+        clearTimeout(limit)
+        done()
+      }
+      child.on("error", ended).on("exit", ended)
+    }
     after(() => new Promise(run))
   }
 
@@ -109,7 +121,8 @@ export const Pilotlight = async ({ client, directory }) => {
       const info = properties?.info
       if (info?.parentID) parents.set(info.id, info.parentID)
       if (type === "session.updated" && info?.title && !/^(New|Child) session - /.test(info.title)) {
-        titles.set(info.id, info.title)
+        // No process is started with a NUL or a very long text in its arguments, and half a character is no JSON.
+        titles.set(info.id, [...`${info.title}`.replace(/[\p{Cc}\p{Cs}]+/gu, " ")].slice(0, TITLE_MAX).join(""))
       }
       const asker = properties?.sessionID
       if (!asker) return
@@ -119,7 +132,7 @@ export const Pilotlight = async ({ client, directory }) => {
       } else if (["permission.replied", "question.replied", "question.rejected"].includes(type)) {
         letGo((id) => id === properties.requestID)
         report(session, "working")
-      } else if (type === "session.status") {
+      } else if (type === "session.status" && properties.status) {
         const isIdle = properties.status.type === "idle"
         if (isIdle) letGo((_, entry) => entry.asker === asker || entry.session === asker)
         if (session === asker) report(session, isIdle ? "idle" : "working")
