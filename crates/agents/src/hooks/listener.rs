@@ -2,8 +2,9 @@
 //! answers one.
 //!
 //! A Unix socket of mode 0600 in the runtime folder. A peer must be a process of the same user that runs this program as
-//! a hook, and that a process of the agent started itself: a tool's shell stands between the two. What it hands over
-//! is bounded in length and time. An answer goes to the connection that it was asked over, and to no other.
+//! a hook, and whose parent is a process of the agent. A tool's shell stands between the two, unless the tool has put the
+//! hook in its place: an answer goes to the connection that it was asked over, and to no other, so the tool answers only
+//! itself. What is handed over is bounded in length and time.
 
 use super::COMMAND;
 use super::wire::{FromHook, Header, INPUT_MAX, LINE_MAX, ToHook, VERSION};

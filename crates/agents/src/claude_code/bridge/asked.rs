@@ -24,7 +24,7 @@ use serde_json::{Map, Value, json};
 
 /// The longest name of a tool that is taken for its kind, in bytes.
 const KIND_MAX: usize = 60;
-/// What an MCP server's tools are called: `mcp__<server>__<tool>`.
+/// What an MCP server's tools are called: `mcp__<server>__<tool>`. Claude Code, too, lets the server's name end at the first `__`.
 const MCP: &str = "mcp__";
 /// Why rules are not passed on.
 const OTHER_RULES: &str = "its rules are no longer those that were shown: nothing was answered";
@@ -142,7 +142,7 @@ impl Asks for Asked {
 
     fn open_request(&self, id: &str, at: Moment) -> Option<turn::Request> {
         let request = self.request(id)?;
-        let path = ["file_path", "notebook_path"].iter().find_map(|key| self.input.get(*key)?.as_str());
+        let path = self.input.get("file_path").and_then(Value::as_str);
         let path = path.filter(|_| matches!(&*request.kind, "read" | "write"));
         let options =
             AnswerOptions { always: self.rules().map(|rules| rules.words), is_held: self.sub_agent.is_some() };
