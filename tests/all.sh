@@ -135,18 +135,32 @@ install_agents() {
     install_agent copilot-cli @github/copilot "$COPILOT"
     install_agent claude-code @anthropic-ai/claude-code "$CLAUDE_CODE"
     install_agent codex @openai/codex "$CODEX"
-    PILOTLIGHT_TEST_COPILOT=$(agent_program copilot-cli)
-    PILOTLIGHT_TEST_CLAUDE=$(agent_program claude-code)
-    PILOTLIGHT_TEST_CODEX=$(agent_program codex)
     XDG_CACHE_HOME=$PILOTLIGHT_TEST_CACHE COPILOT_HOME=$scratch/copilot-home "$PILOTLIGHT_TEST_COPILOT" --version
 }
 
-# Installs everything that the tests need.
+# Installs everything that the tests need but the agents, and says where those will be.
 prepare() {
     install_packages
     install_rust
     fetch cargo fetch --locked --quiet
-    install_agents
+    PILOTLIGHT_TEST_COPILOT=$(agent_program copilot-cli)
+    PILOTLIGHT_TEST_CLAUDE=$(agent_program claude-code)
+    PILOTLIGHT_TEST_CODEX=$(agent_program codex)
+}
+
+# alongside NAME COMMAND...: runs a command in the background.
+declare -A alongside=()
+alongside() {
+    "${@:2}" </dev/null >"$scratch/$1" 2>&1 &
+    alongside[$1]=$!
+}
+
+# await NAME: waits for a command in the background, shows what it said, and ends the run if it failed.
+await() {
+    local code=0
+    wait "${alongside[$1]}" || code=$?
+    cat "$scratch/$1"
+    ((code == 0)) || exit "$code"
 }
 
 # tests THREADS TARGET... [-- ARGUMENT...]: runs tests, so many at once.
@@ -161,22 +175,21 @@ tests() {
 }
 
 main() {
-    local soak code=0
     prepare
+    # The compiler waits for the processor, and npm for the network.
+    alongside agents install_agents
     run cargo fmt --all --check
     run cargo clippy --locked --quiet --workspace --all-targets -- -D warnings
     # What `cargo test` alone leaves out.
     run cargo clippy --locked --quiet --workspace --test e2e -- -D warnings
+    await agents
     run cargo test --locked --quiet --workspace --no-run
     run cargo test --locked --quiet --workspace --test e2e --no-run
-    # The soak takes two minutes on any machine, and little CPU: it runs alongside the others.
-    tests "$AGENT_THREADS" --test e2e -- soak:: >"$scratch/soak" 2>&1 &
-    soak=$!
+    # The soak takes two minutes on any machine, and little CPU.
+    alongside soak tests "$AGENT_THREADS" --test e2e -- soak::
     run cargo test --locked --quiet --workspace --doc
     tests "$THREADS" --lib --bins --tests
-    wait "$soak" || code=$?
-    cat "$scratch/soak"
-    ((code == 0)) || exit "$code"
+    await soak
     # Last and alone: its tests use the whole machine.
     tests "$AGENT_THREADS" --test e2e -- --skip soak::
 }

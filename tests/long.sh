@@ -86,6 +86,7 @@ document() {
 }
 
 prepare
+install_agents
 PILOTLIGHT_TEST_OLD_COPILOT=$(agent_program "copilot-cli-${OLD_COPILOTS[0]}")
 PILOTLIGHT_TEST_OLD_COPILOTS=
 for release in "${OLD_COPILOTS[@]}"; do
