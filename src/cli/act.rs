@@ -287,7 +287,7 @@ fn settled(context: &Context, session: &Picked, mut order: Order) -> Result<Orde
             None => {}
             Some(Suspicion::Unfounded) => order.agreed.push(Risk::OtherOwner),
             Some(Suspicion::Loaded(pid)) => {
-                return Err(refuse(&format!("process {pid} has it open: go on there, or close it first")));
+                return Err(refuse(&format!("process {pid} has it open: go on there")));
             }
             Some(Suspicion::Untold(pid)) => {
                 let may = may_have_it_open(pid, &session.observed.agent);

@@ -388,7 +388,7 @@ fn a_question_is_answered_only_where_pilotlight_is_attached() {
     let over = reported(form()).abort(2).server_says(false);
     Case::of(over, 3, Kind::Sdk).server(ServerState::Attached).refuses(Action::Answer, "it asks nothing");
     let answered = story.clone().server_says(true);
-    Case::of(answered, 3, Kind::Sdk).server(ServerState::Attached).refuses(Action::Answer, "it was answered just now");
+    Case::of(answered, 3, Kind::Sdk).server(ServerState::Attached).refuses(Action::Answer, "its server reports no open question");
     let terminal = Case::of(story.clone(), 3, Kind::Terminal).server(ServerState::NotListening);
     terminal.refuses(Action::Answer, "answer it in its terminal");
     // A bridge reports the question, and answers it with releases of Copilot that it was tried with.
@@ -397,7 +397,7 @@ fn a_question_is_answered_only_where_pilotlight_is_attached() {
     let stdio = Case::of(story.clone(), 3, Kind::Sdk).server(ServerState::NotListening);
     stdio.refuses(Action::Answer, "answer it in the program that runs it");
     let by_message = Case::of(Story::prompted().answers(1, "Which one?"), 3, Kind::Sdk).server(ServerState::Listening);
-    by_message.refuses(Action::Answer, "it asks in its last message: send it a prompt");
+    by_message.refuses(Action::Answer, "its last message asks: send it a prompt");
 }
 
 /// A terminal session with a bridge in this state.
@@ -421,7 +421,7 @@ fn what_a_terminal_session_offers_depends_on_its_bridge() {
     bridged(asking(), 3, Bridge::Joined)
         .allows(Action::Stop)
         .refuses(Action::Approve, "answer it in its terminal")
-        .refuses(Action::LetAnswer, "only while it waits for your next prompt");
+        .refuses(Action::LetAnswer, "try again when it is idle");
     bridged(idle(), 3, Bridge::Joined).allows(Action::LetAnswer);
     bridged(idle(), 3, Bridge::Declined).refuses(Action::LetAnswer, "may not");
     bridged(idle(), 3, Bridge::Asking).refuses(Action::LetAnswer, "already");

@@ -165,7 +165,7 @@ fn case_126_a_question_is_quoted_in_the_reason() {
         story.with_liveness(Liveness { questions, has_active_work: Some(true), ..Liveness::default() })
     };
     let story = asks(Story::prompted().tool(0, "t1", "asker-ask"));
-    story.is(720, NeedsInput).is(100_000, NeedsInput).says(720, NeedsInput, "asks: \"Which database?\" (test, prod)");
+    story.is(720, NeedsInput).is(100_000, NeedsInput).says(720, NeedsInput, "asks: \"Which database?\" test or prod");
     let verdict = story.verdict(720);
     assert_eq!((verdict.since, verdict.is_by_message()), (story.moment(1).wall, false));
     assert_eq!(&*verdict.question().unwrap().text, "Which database?");
@@ -176,7 +176,7 @@ fn case_126_a_question_is_quoted_in_the_reason() {
     let data = json!({"toolCallId": "t1", "toolName": "ask_user",
         "arguments": {"question": "Which color?", "choices": ["red", "blue"]}});
     let tool = Story::prompted().event(1, "tool.execution_start", data);
-    tool.says(700, NeedsInput, "asks: \"Which color?\" (red, blue)");
+    tool.says(700, NeedsInput, "asks: \"Which color?\" red or blue");
     assert_eq!(tool.verdict(700).question().unwrap().choices.len(), 2);
     Story::prompted().tool(1, "t1", "ask_user").says(2, NeedsInput, "by ask_user");
 }

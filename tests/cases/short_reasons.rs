@@ -68,7 +68,7 @@ fn a_session_that_asks_shows_what_it_asks() {
         Story::prompted().event(1, "tool.execution_start", data)
     };
     let known = tool(json!({"question": "Which color?", "choices": ["red", "blue"]}));
-    known.says(2, NeedsInput, "asks: \"Which color?\" (red, blue)");
+    known.says(2, NeedsInput, "asks: \"Which color?\" red or blue");
     assert_eq!(words(&known, 2), "“Which color?”");
     let unknown = tool(json!({"what": 7}));
     unknown.says(2, NeedsInput, "asks a question, by ask_user");

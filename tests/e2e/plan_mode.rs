@@ -20,7 +20,7 @@ fn case_201c_a_session_in_plan_mode_that_was_not_cut_off_is_offered_to_be_resume
     signal(terminal.pid(), Signal::KILL);
     let row = pilot.wait_status(&id, "ended", "its process is gone");
     assert!(row["actions"].as_array().unwrap().contains(&"resume".into()), "{row}");
-    let offered = format!("there is nothing to go on with; resume it instead: `pilotlight resume {id}`");
+    let offered = format!("resume it instead: `pilotlight resume {id}`");
     for ran in [pilot.run(&["reconnect", "--continue", &id]), pilot.run_without_tray(&["reconnect", "--continue", &id])]
     {
         assert!(ran.code == Some(4) && ran.err.contains(&offered), "{ran:?}");

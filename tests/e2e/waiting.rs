@@ -101,7 +101,7 @@ fn case_126_attached_a_question_needs_input_and_is_not_aborted() {
     let ran = asking.pilot.run(&["reconnect", &id]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let row =
-        asking.pilot.wait_status_in_tray(&id, "needs-input", "asks: \"Which database shall I drop?\" (test, prod)");
+        asking.pilot.wait_status_in_tray(&id, "needs-input", "asks: \"Which database shall I drop?\" test or prod");
     let (question, choices) = (&row["question"], json!(["test", "prod"]));
     let asked = (&question["text"], &question["choices"]);
     assert_eq!(asked, (&json!("Which database shall I drop?"), &choices), "{row}");
@@ -216,7 +216,7 @@ fn a_silent_model_is_stuck_though_its_server_is_busy() {
 fn a_question_is_reported_with_its_own_text() {
     let stage = Stage::new(Manner::Waits);
     stage.session.send("SCRIPT:ask Paint the fence");
-    let row = stage.wait_status("needs-input", "asks: \"Which color?\" (red, blue)");
+    let row = stage.wait_status("needs-input", "asks: \"Which color?\" red or blue");
     assert_eq!(row["question"], json!({"id": null, "text": "Which color?", "choices": ["red", "blue"]}), "{row}");
     stage.person.set_manner(Manner::Approves);
     stage.wait_status("idle", "");

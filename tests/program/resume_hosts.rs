@@ -91,7 +91,7 @@ fn case_449_machines_that_do_not_answer_keep_nobody_from_choosing() {
     terminal.text("migration");
     terminal.shows("1 of 2");
     terminal.press(&["Enter"]);
-    terminal.shows("box is reached by a command of the settings, which opens no terminal there");
+    terminal.shows("resume it on box: its command opens no terminal here");
     terminal.press(&["C-u"]);
     terminal.shows("2 sessions");
     assert!(!terminal.screen().contains("box is reached"), "{}", terminal.screen());

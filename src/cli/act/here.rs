@@ -60,11 +60,11 @@ pub(in crate::cli) fn command_there(
     };
     if !is_uuid(id) {
         return Err(
-            "it cannot be resumed: its id is not in its agent's form, and no other is passed to a program".into()
+            "it cannot be resumed: its id is not in its agent's form".into()
         );
     }
     let of_command = || {
-        format!("{} is reached by a command of the settings, which opens no terminal there: resume it there", host.name)
+        format!("resume it on {}: its command opens no terminal here", host.name)
     };
     command::resume(host, id).ok_or_else(of_command)
 }

@@ -257,7 +257,7 @@ fn case_749_a_sub_agents_dialog_comes_at_once_and_is_left_to_the_terminal() {
     bridged.wait_no_hook();
     bridged.pilot.wait_status(&bridged.id, "needs-permission", "asks for permission: Bash");
     let ran = bridged.pilot.run(&["deny", "--yes", &bridged.id]);
-    assert!(ran.code != Some(0) && ran.err.contains("it asks in its terminal: a sub-agent"), "{ran:?}");
+    assert!(ran.code != Some(0) && ran.err.contains("a sub-agent asks: answer in its terminal"), "{ran:?}");
     bridged.claude.accept(DIALOG);
     bridged.wait_made("made");
     std::fs::write(bridged.made("go"), "").unwrap();

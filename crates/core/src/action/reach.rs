@@ -102,10 +102,10 @@ pub(super) fn remedy(session: &Session) -> Remedy {
     }
 }
 
-/// The remedy for a session whose agent takes answers over a bridge alone: to install that, if it is not.
+/// The remedy for a session whose agent takes answers over a bridge alone: to install that, or to run what listens to it.
 pub(super) fn lacks_bridge(session: &Session) -> Remedy {
     match remedy(session) {
-        Remedy::Bridge => Remedy::Bridge,
+        remedy @ (Remedy::Bridge | Remedy::Unheard) => remedy,
         _ => Remedy::None,
     }
 }
@@ -126,7 +126,7 @@ pub fn bridge_words(session: &Session) -> Option<String> {
         Bridge::Watches => untried(&release(session)),
         Bridge::Joined => "a bridge reaches its terminal; permission requests are answered there".into(),
         Bridge::Declined => {
-            "a bridge reaches its terminal; you told Copilot there that it may not answer requests".into()
+            "a bridge reaches its terminal; you told Copilot no there, so it answers no requests".into()
         }
         Bridge::Asking => "a bridge reaches its terminal, where Copilot asks whether it may answer requests".into(),
         Bridge::Elevated => "a bridge reaches its terminal, and may answer its permission requests".into(),
@@ -197,7 +197,7 @@ mod tests {
                 [(Instead::AnswerThere, "answer it where it asks"), (Instead::PressEsc, "press Esc in its terminal")]
             {
                 let why = reachable(&session, instead).err().map(|why| why.to_string());
-                let told = format!("{words}: Codex's daemon is off in the settings, or has no socket of yours");
+                let told = format!("{words}: Codex's daemon is off, or its socket is not yours");
                 assert_eq!(why, refused.then_some(told));
             }
         }

@@ -272,9 +272,9 @@ fn only_a_plain_terminal_is_advised_to_have_a_bridge() {
 fn case_559_a_terminal_without_a_bridge_is_advised_by_what_is_known_of_bridges() {
     let plain = |setup| with(|it| (it.control.server, it.control.bridge_setup) = (ServerState::NotListening, setup));
     for (setup, words) in [
-        (BridgeSetup::NotInstalled, "run `pilotlight bridge install` once, and start the session anew"),
-        (BridgeSetup::Installed, "which is older than the bridge or has no extensions: start the session anew"),
-        (BridgeSetup::Unheard, "whether a bridge reaches its terminal is not known without a tray"),
+        (BridgeSetup::NotInstalled, "run `pilotlight bridge install`, then restart the session"),
+        (BridgeSetup::Installed, "no bridge answers in its terminal: restart the session"),
+        (BridgeSetup::Unheard, "the bridge answers only while `pilotlight` runs"),
     ] {
         let why = offer(Action::LetAnswer, &plain(setup), Status::Idle).unwrap_err().to_string();
         assert!(why.contains(words), "{why}");

@@ -418,8 +418,12 @@ impl Row {
 
     /// Why it has its status, in words that do not age.
     pub fn ageless_reason(&self) -> String {
-        let asks = self.request_text().map(|asks| format!("{asks} ({})", self.because));
-        asks.unwrap_or_else(|| self.because.to_string())
+        match (self.request_text(), self.because.reason.asks_permission()) {
+            // Its status says that it asks for a permission.
+            (Some(asks), Some((kind, _))) => format!("asks for {kind}: {asks}"),
+            (Some(asks), None) => format!("{}: {asks}", self.because),
+            (None, _) => self.because.to_string(),
+        }
     }
 
     /// When the wording of its age, or of its turn's age, changes next, by the wall clock.

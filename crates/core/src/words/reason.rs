@@ -8,7 +8,7 @@ use crate::question::Question;
 use crate::remote::Unreached;
 use crate::session::NoAnswer;
 use crate::short_reason::ShortReason;
-use crate::text::{COMMAND_MAX, counted, plain, size};
+use crate::text::{COMMAND_MAX, any_of, counted, plain, size};
 use crate::time::{Moment, Span, Time};
 use crate::turn::{Ending, Fault};
 use crate::verdict::hook_report::HookActivity;
@@ -44,7 +44,7 @@ said! {
         PermissionLost { denied: usize, of: usize } =>
             "{denied} of the last {of} tools denied: nobody could be asked";
         Asks { question: Question } =>
-            "asks: \"{}\"{}", question.text, some(!question.choices.is_empty(), " (", question.choices.join(", "), ")");
+            "asks: \"{}\"{}", question.text, some(!question.choices.is_empty(), " ", any_of(&question.choices), "");
         LeftQuestion { question: Question } => "{}", Self::Asks { question: question.clone() };
         ToolAsks { tool: Box<str> } => "asks a question, by {tool}";
         AsksThere => "asks a question in its terminal";
@@ -95,7 +95,7 @@ said! {
         Untried { version: Box<str> } => "written by version {version}, which was not tried";
         StartUnknown => "the start of its turn is unknown";
         NoProcess => "no process is known to run it";
-        Untold { agent: Agent } => "this release of {agent} does not say which process runs it: it may still be open";
+        Untold { agent: Agent } => "this {agent} does not say which process runs it";
         TwoWriters => "conflict: two processes write this log";
         Contested { agent: Agent } => "conflict: two live processes have {}", agent.contested();
         Unheld => "{UNHELD}";
@@ -212,7 +212,7 @@ impl fmt::Display for Background {
 impl fmt::Display for NoAnswer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = if self.is_behind { "is not read while another one does not answer" } else { "does not answer" };
-        write!(f, "its file system ({}) {what}", self.file_system)
+        write!(f, "its file system, {}, {what}", self.file_system)
     }
 }
 

@@ -23,13 +23,13 @@ said! {
         AnswerOnlyThere { agent: Agent, remedy: Remedy } => "answer it in its terminal{}", only_there(agent, remedy);
         AnsweredThere => "it was answered in the terminal first";
         SubAgentAsks =>
-            "it asks in its terminal: a sub-agent; set `hold-sub-agents` to answer it from here";
+            "a sub-agent asks: answer in its terminal, or set `hold-sub-agents`";
         NoHook =>
-            "answer it in its terminal: Claude Code calls no hook for this, or the session is older than the bridge (enter `/reload-plugins`) or than this Pilotlight (start it anew)";
+            "its hook did not call: answer in its terminal, then restart the session";
         UntriedHook { agent: Agent, release: Box<str> } =>
-            "answer it in its terminal: the bridge was not tried with {agent} {release}; `bridge-untried` in the settings allows it";
+            "untested with {agent} {release}: answer in its terminal, or set `bridge-untried`";
         StopOnlyThere { agent: Agent } =>
-            "press Esc in its terminal, or end the session: {agent} can be stopped from nowhere else";
+            "press Esc in its terminal, or end it: {agent} stops only there";
         NoOrders { agent: Agent, resumable: bool } => "{agent} takes no orders from other programs: {}",
             if *resumable { "resume it, and tell it there to go on" } else { "tell it where it runs" };
         NeverKilled => "end it instead: a killed process leaves its tool running";
@@ -37,25 +37,25 @@ said! {
         InBackground { attach: Box<str> } => "it runs in the background: to see it, type `{attach}`";
 
         FolderGone { folder: Box<str>, id: Box<str> } =>
-            "its folder {} is gone: make it again, or choose another with `pilotlight resume {id} --in DIR`", plain(folder, FOLDER_MAX);
+            "its folder {} is gone: run `pilotlight resume {id} --in DIR`", plain(folder, FOLDER_MAX);
 
         NoProcess => "no process runs it";
         NothingToStop => "no process runs it, there is nothing to stop";
         NothingToEnd => "no process runs it, there is nothing to end";
         Unheld { pid: u32 } => "{UNHELD}: process {pid}";
         Opened { pid: u32 } =>
-            "process {pid} has it open, not prompted yet: go on there, or close it first";
+            "process {pid} has it open, not prompted yet: go on there";
         Runs { pid: u32 } => "process {pid} runs it: a second process would corrupt its history";
         IsServed { pid: u32 } =>
-            "process {pid} runs it for all terminals: run its resume command in a terminal, which joins it there";
+            "process {pid} serves all terminals: run its resume command in one";
         MayRun { pid: u32 } => "{} may run it, and cannot be inspected", process(*pid);
         Uninspectable { pid: u32 } =>
-            "{} may run it, and cannot be inspected: {}", process(*pid), UNSEEN;
+            "{} may run it, and cannot be inspected: {UNSEEN}", process(*pid);
         Doubtful { pid: u32, why: Doubt } =>
-            "{}, so it may still run: go on there, or try again once that has ended", doubtful(*pid, *why);
+            "{}, so it may still run: go on there", doubtful(*pid, *why);
         Unreachable { instead: Instead, remedy: Remedy } => "{instead}{remedy}";
         NoService { instead: Instead, agent: Agent } =>
-            "{instead}: {agent}'s daemon is off in the settings, or has no socket of yours";
+            "{instead}: {agent}'s daemon is off, or its socket is not yours";
         NoPort { instead: Instead, pid: u32 } => "{instead}: process {pid} listens on no port";
 
         OfProgram => "a program runs it, not a terminal";
@@ -66,59 +66,58 @@ said! {
         Hosted => "it runs in a server of Pilotlight's own: detach instead";
         CloseThere => "it was opened and not prompted yet: close it in its terminal";
         NeverSignalled { pid: u32 } =>
-            "{} cannot be inspected, and is never signalled: {}", process(*pid), UNSEEN;
+            "{} cannot be inspected, so it is never signalled: {UNSEEN}", process(*pid);
         NotItsAgent { pid: u32, agent: Agent } =>
-            "process {pid} is not known to run {agent}, and is never signalled: end it where it was started";
+            "process {pid} may not be {agent}: end it where it started";
         NoTerminal { pid: u32 } =>
-            "process {pid} is not a terminal session: end it in the program that started it";
+            "a program runs process {pid}: end it in that program";
         IsService { pid: u32 } =>
-            "process {pid} is a service that runs the sessions of all terminals, and is never signalled: close the session in its terminal";
+            "process {pid} serves all terminals: close the session in its terminal";
         ServesTerminals { pid: u32 } =>
-            "process {pid} runs the sessions of all terminals, and nothing tells which of them shows this one";
+            "process {pid} serves all terminals; nothing says which shows this one";
         Contested { agent: Agent } =>
-            "two live processes have {}: end it in the terminal you want to close", agent.contested();
+            "two live processes have {}: close one in its terminal", agent.contested();
         OthersOpen { pid: u32, others: usize } =>
-            "process {pid} has {} open, which would end as well: end it in its terminal",
+            "process {pid} also runs {}: end this one in its terminal",
             counted(*others, "other session");
         Unproven { pid: u32 } =>
-            "only a file, which any program can write, says that process {pid} runs it: type `pilotlight stop --end`, which shows the process and asks";
+            "only a writable file names process {pid}: type `pilotlight stop --end`";
         OnlyByLock { pid: u32 } =>
-            "only its lock says that process {pid} runs it: use `pilotlight stop`, which asks first";
+            "only its lock names process {pid}: type `pilotlight stop`";
 
         AlreadyAttached => "Pilotlight is already attached to it";
         NotCutOff { resumable: bool } =>
             "its last turn was neither denied nor cut off{}",
-            if *resumable { ": there is nothing to go on with; resume it instead" } else { "" };
+            if *resumable { ": resume it instead" } else { "" };
         NoPrompt => "its last prompt is not known";
-        ResumeAndTell => "a terminal resumes it: resume it, and tell it there to go on";
+        ResumeAndTell => "resume it in a terminal, and tell it there to go on";
         StopFirst => "its turn is still open: stop that first";
         ToolRan => "a tool ran since, and what it did might be done twice";
         TurnOpen => "its turn is still open";
         SendThere => "a terminal resumes it: send it there";
         TriedEnough =>
-            "it was tried {ATTEMPTS} times, and no turn has completed since: send it a prompt, or start a new session";
-        OwnerUnknown => "it was written to a moment ago, and its owner is not known";
-        JustResumed => "it was resumed less than a minute ago, and its new process does not show yet";
-        NotAnId { agent: Agent } => "its id is not in {agent}'s form, and no other is passed to a program";
+            "tried {ATTEMPTS} times without a completed turn: send it a prompt";
+        OwnerUnknown => "it was just written to, and its owner is unknown";
+        JustResumed => "it was just resumed: its new process does not show yet";
+        NotAnId { agent: Agent } => "its id is not in {agent}'s form";
 
         NothingAsked => "it asks for no permission";
         OnlyYou { about_us: bool } => "{}: only you can say that", consent(*about_us);
-        Managed => "answer it in its terminal: your organisation wants a person to answer it there";
+        Managed => "your organisation wants a person: answer it in its terminal";
         Watched { release: Box<str> } => "answer it in its terminal: {}", untried(release);
         AnswerThere =>
-            "answer it in its terminal; once the session is idle, “{}” in its menu is for the next ones",
-            Action::LetAnswer.menu_label().trim_end_matches('…');
-        Declined => "answer it in its terminal: you told Copilot there that Pilotlight may not";
+            "answer it in its terminal; `pilotlight let-answer` allows later ones";
+        Declined => "you told Copilot no there: answer it in its terminal";
         AsksFirst => "Copilot asks in its terminal whether Pilotlight may answer: answer that first";
 
         AnswerIn { place: Place, remedy: Remedy } => "answer it in {place}{remedy}";
         Unanswerable { why: Box<str> } => "answer it where it asks: {why}";
         NoQuestion => "it asks nothing that Pilotlight can see";
-        AsksInMessage => "it asks in its last message: send it a prompt where it runs";
+        AsksInMessage => "its last message asks: send it a prompt where it runs";
         ReconnectFirst { place: Place } =>
-            "answer it in {place}, or reconnect first: its server shows questions to attached clients only";
+            "answer it in {place}, or reconnect: its server asks attached clients only";
         NotReported { place: Place } =>
-            "its server reports no open question: it was answered just now, or answer it in {place}";
+            "its server reports no open question: look in {place}";
 
         AtServer => "it is answered over its server";
         BridgeUnheard => "{}", UNHEARD;
@@ -126,7 +125,7 @@ said! {
         MayAnswer => "Pilotlight may already answer there";
         OnlyWatches { release: Box<str> } => "{}", untried(release);
         DeclinedForSession =>
-            "you told Copilot there that Pilotlight may not: that holds until the session is restarted";
+            "you told Copilot no there: restart the session to change that";
         AlreadyAsking => "Copilot is already asking in its terminal";
         Autopilot => "not in autopilot, where Copilot asks nobody";
         There { host: Box<str>, why: Box<str> } => "on {host}: {why}";
@@ -134,8 +133,8 @@ said! {
         Untold { host: Box<str> } => "{host} does not say whether it can be done there";
         ShownThere { host: Box<str> } => "its terminal is on {host}, and nothing on this machine shows it";
         ResumedThere { host: Box<str> } =>
-            "resume it on {host}: it is reached by a command of the settings, which opens no terminal there";
-        WouldInterrupt => "only while it waits for your next prompt: the question would interrupt its work";
+            "resume it on {host}: its command opens no terminal here";
+        WouldInterrupt => "try again when it is idle: asking now would interrupt its work";
     }
 }
 
@@ -162,9 +161,9 @@ said! {
     Remedy {
         None => "";
         Bridge =>
-            "; no bridge answers in its terminal: run `pilotlight bridge install` once, and start the session anew";
+            "; run `pilotlight bridge install`, then restart the session";
         Anew =>
-            "; no bridge answers in its terminal, which is older than the bridge or has no extensions: start the session anew";
+            "; no bridge answers in its terminal: restart the session";
         Unheard => "; {}", UNHEARD;
         Release { release: Box<str> } => "; {}", untried(release);
     }
@@ -179,15 +178,15 @@ fn only_there(agent: &Agent, remedy: &Remedy) -> String {
 }
 
 /// What keeps a process from being inspected.
-pub(crate) const UNSEEN: &str = "it is another user's, a container's, or just ending";
+pub(crate) const UNSEEN: &str = "another user's, a container's, or just ending";
 
 /// What a command says where no tray runs that would hear of a bridge.
-const UNHEARD: &str = "whether a bridge reaches its terminal is not known without a tray";
+const UNHEARD: &str = "the bridge answers only while `pilotlight` runs";
 
 /// Why a bridge only watches.
 pub(crate) fn untried(release: &str) -> String {
     format!(
-        "the bridge was not tried with Copilot {release} and only watches; `bridge-untried` in the settings allows more"
+        "the bridge is untested with Copilot {release} and only watches; see `bridge-untried`"
     )
 }
 

@@ -282,7 +282,7 @@ impl Machines<'_> {
                 return refuse(why.to_string());
             }
             if !is_uuid(&order.id) {
-                return refuse("its id is not in its agent's form, and no other is passed to a program".into());
+                return refuse("its id is not in its agent's form".into());
             }
         }
         // No tool of a session there can have started this program here. Those of the sessions here can start commands.

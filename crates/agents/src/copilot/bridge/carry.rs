@@ -67,7 +67,7 @@ fn words(error: &str) -> String {
         }
         "gone" => "it is no longer open: somebody else answered it, or its turn has ended",
         "changed" => "it is no longer the one that was shown, or another turn has begun",
-        "managed" => "your organisation wants a person to answer it in the terminal",
+        "managed" => "your organisation wants a person: answer it in the terminal",
         "refused" => "the bridge refuses it",
         "busy" => "the session works, or asks something",
         "consenting" => "Copilot asks in its terminal whether Pilotlight may answer: answer that first",
