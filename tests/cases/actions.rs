@@ -388,7 +388,9 @@ fn a_question_is_answered_only_where_pilotlight_is_attached() {
     let over = reported(form()).abort(2).server_says(false);
     Case::of(over, 3, Kind::Sdk).server(ServerState::Attached).refuses(Action::Answer, "it asks nothing");
     let answered = story.clone().server_says(true);
-    Case::of(answered, 3, Kind::Sdk).server(ServerState::Attached).refuses(Action::Answer, "its server reports no open question");
+    Case::of(answered, 3, Kind::Sdk)
+        .server(ServerState::Attached)
+        .refuses(Action::Answer, "its server reports no open question");
     let terminal = Case::of(story.clone(), 3, Kind::Terminal).server(ServerState::NotListening);
     terminal.refuses(Action::Answer, "answer it in its terminal");
     // A bridge reports the question, and answers it with releases of Copilot that it was tried with.

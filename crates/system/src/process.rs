@@ -69,7 +69,7 @@ pub use files::open_files;
 #[cfg(target_os = "linux")]
 pub use lineage::{group_of, lineage};
 #[cfg(target_os = "linux")]
-pub use linux::command_line;
+pub use linux::{command_line, runs_our_program};
 #[cfg(target_os = "linux")]
 pub use locks::lock_holder;
 #[cfg(target_os = "linux")]

@@ -139,10 +139,8 @@ impl Runtime {
 #[cfg(target_os = "linux")]
 pub fn is_tray_of(folder: &Path, pid: u32) -> bool {
     use crate::identity::Identity;
-    let identity = |path: &Path| std::fs::metadata(path).ok().map(|meta| Identity::of(&meta));
-    let program = |process: &str| identity(Path::new(&format!("/proc/{process}/exe")));
-    let runs_ours = program(&pid.to_string()).is_some_and(|its| program("self") == Some(its));
-    let lock = identity(&folder.join(LOCK)).filter(|_| runs_ours);
+    let lock = std::fs::metadata(folder.join(LOCK)).ok().map(|meta| Identity::of(&meta));
+    let lock = lock.filter(|_| crate::process::runs_our_program(pid));
     let mut open = lock.and_then(|_| crate::process::open_files(pid).ok()).into_iter().flatten();
     open.any(|file| file.path.ends_with(LOCK) && file.identity() == lock && file.is_locked_by_it())
 }
@@ -151,6 +149,32 @@ pub fn is_tray_of(folder: &Path, pid: u32) -> bool {
 #[cfg(not(target_os = "linux"))]
 pub const fn is_tray_of(_folder: &Path, _pid: u32) -> bool {
     false
+}
+
+/// Connects to a socket if somebody takes the connection at once: one whose owner stands still may have a full queue.
+/// The stream does not block.
+///
+/// # Errors
+/// Those of connecting; [`io::ErrorKind::WouldBlock`] if the queue is full (on Linux).
+#[cfg(unix)]
+pub fn connect_now(path: &Path) -> io::Result<std::os::unix::net::UnixStream> {
+    use rustix::io::{FdFlags, fcntl_setfd, ioctl_fionbio};
+    use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, connect, socket};
+    let address = SocketAddrUnix::new(path)?;
+    let stream = socket(AddressFamily::UNIX, SocketType::STREAM, None)?;
+    fcntl_setfd(&stream, FdFlags::CLOEXEC)?;
+    ioctl_fionbio(&stream, true)?;
+    connect(&stream, &address)?;
+    Ok(stream.into())
+}
+
+/// Whether anybody listens at this socket.
+#[cfg(unix)]
+pub fn is_listened_to(socket: &Path) -> bool {
+    match connect_now(socket) {
+        Ok(_) => true,
+        Err(error) => error.kind() == io::ErrorKind::WouldBlock,
+    }
 }
 
 #[cfg(unix)]

@@ -59,13 +59,9 @@ pub(in crate::cli) fn command_there(
         return Err("that machine is no more in the settings".into());
     };
     if !is_uuid(id) {
-        return Err(
-            "it cannot be resumed: its id is not in its agent's form".into()
-        );
+        return Err("it cannot be resumed: its id is not in its agent's form".into());
     }
-    let of_command = || {
-        format!("resume it on {}: its command opens no terminal here", host.name)
-    };
+    let of_command = || format!("resume it on {}: its command opens no terminal here", host.name);
     command::resume(host, id).ok_or_else(of_command)
 }
 

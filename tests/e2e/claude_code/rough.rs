@@ -19,7 +19,7 @@ fn case_810_a_tray_that_is_restarted_between_request_and_answer_leaves_it_to_the
     bridged.pilot.wait_status_in_tray(&bridged.id, "needs-permission", "asks for permission: Bash");
     let refused = || {
         let late = bridged.pilot.run(&["approve", "--yes", &bridged.id]);
-        assert!(late.code != Some(0) && late.err.contains("or than this Pilotlight (start it anew)"), "{late:?}");
+        assert!(late.code != Some(0) && late.err.contains("then restart the session"), "{late:?}");
     };
     refused();
     bridged.claude.accept(DIALOG);

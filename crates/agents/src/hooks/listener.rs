@@ -155,11 +155,6 @@ impl<A> Drop for Listener<A> {
 /// Returns the process of the agent that started a hook, or why a process is no hook.
 pub(crate) type Check = fn(u32) -> Result<u32, &'static str>;
 
-/// Whether anybody listens at this socket of a folder.
-pub(crate) fn is_listened_to(folder: &Path, socket: &str) -> bool {
-    std::os::unix::net::UnixStream::connect(folder.join(socket)).is_ok()
-}
-
 impl<A: Send + Sync + 'static> Listener<A> {
     /// Serves the socket in `folder` on the current Tokio runtime, replacing an existing one.
     ///

@@ -6,16 +6,12 @@
 use super::wire::{FromHook, Header, INPUT_MAX, ToHook, VERSION};
 use pilotlight_core::time::Time;
 use pilotlight_system::paths::{project, runtime_folders};
-#[cfg(target_os = "linux")]
-use pilotlight_system::process::executable;
-use pilotlight_system::runtime::Runtime;
+use pilotlight_system::runtime::{Runtime, connect_now};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{AtFlags, CWD, FileType, statat};
-#[cfg(target_os = "linux")]
-use rustix::net::sockopt::socket_peercred;
 use rustix::process::geteuid;
 use serde::Serialize;
-use std::io::{Read, Write};
+use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -27,7 +23,9 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
 /// The tray, to a hook.
 #[derive(Debug)]
 pub(crate) struct Tray {
+    /// It never blocks: it is waited for.
     stream: UnixStream,
+    peer: Peer,
     /// What it has said and was not taken up yet.
     line: Vec<u8>,
 }
@@ -36,25 +34,34 @@ impl Tray {
     /// Connects to the tray that listens at a socket of this name. `None` if there is none that could be trusted.
     pub(crate) fn find(socket: &str) -> Option<Self> {
         let folders = project().as_ref().map(runtime_folders)?;
-        let stream = folders.iter().find_map(|folder| connect(folder, socket))?;
-        Some(Self { stream, line: Vec::new() })
+        let (stream, peer) = folders.iter().find_map(|folder| connect(folder, socket))?;
+        Some(Self { stream, peer, line: Vec::new() })
     }
 
-    /// Hands over what is asked. `began`: when this process did.
-    pub(crate) fn hand_over(&mut self, input: &[u8], began: Time) -> Option<()> {
-        self.say(&Header { v: VERSION, length: input.len(), at: began.0 })?;
-        self.stream.write_all(input).ok()
+    /// Hands over what is asked, until then at the latest. `began`: when this process did.
+    pub(crate) fn hand_over(&mut self, input: &[u8], began: Time, until: Instant) -> Option<()> {
+        self.write(&line_of(&Header { v: VERSION, length: input.len(), at: began.0 })?, until)?;
+        self.write(input, until)
     }
 
     /// Says what became of its answer.
     pub(crate) fn reply(&mut self, said: FromHook) -> Option<()> {
-        self.say(&said)
+        self.write(&line_of(&said)?, Instant::now() + PATIENCE)
     }
 
-    fn say(&mut self, what: &impl Serialize) -> Option<()> {
-        let mut line = serde_json::to_vec(what).ok()?;
-        line.push(b'\n');
-        self.stream.write_all(&line).ok()
+    fn write(&mut self, mut bytes: &[u8], until: Instant) -> Option<()> {
+        while !bytes.is_empty() {
+            match self.stream.write(bytes) {
+                Ok(written) => bytes = &bytes[written..],
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    let mut end = [PollFd::new(&self.stream, PollFlags::OUT)];
+                    poll_until(&mut end, Some(until)).filter(|ready| *ready > 0)?;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => return None,
+            }
+        }
+        Some(())
     }
 
     /// Waits for its next word. `None` if it lets this go, or the time is over, or anything happens on one of `others` first:
@@ -73,45 +80,92 @@ impl Tray {
             if ends[1..].iter().any(|end| !end.revents().is_empty()) {
                 return None;
             }
-            let read = self.stream.read(&mut buffer).ok().filter(|read| *read > 0)?;
+            let read = self.peer.read(&self.stream, &mut buffer).filter(|read| *read > 0)?;
             self.line.extend_from_slice(&buffer[..read]);
             if self.line.len() > INPUT_MAX * 2 {
                 return None;
             }
         }
     }
+
+    /// Whether it has let this go, while this was stopped or slow. It says nothing between its answer and ours.
+    pub(crate) fn is_gone(&self) -> bool {
+        let mut end = [PollFd::new(&self.stream, PollFlags::IN)];
+        poll_until(&mut end, Some(Instant::now())) != Some(0)
+    }
+}
+
+fn line_of(what: &impl Serialize) -> Option<Vec<u8>> {
+    let mut line = serde_json::to_vec(what).ok()?;
+    line.push(b'\n');
+    Some(line)
 }
 
 /// Connects to the tray whose socket is in this folder: if both are ours alone, and it runs this very program.
-fn connect(folder: &Path, socket: &str) -> Option<UnixStream> {
+fn connect(folder: &Path, socket: &str) -> Option<(UnixStream, Peer)> {
     Runtime::open(folder).ok()??;
     let path = folder.join(socket);
     let meta = statat(CWD, &path, AtFlags::SYMLINK_NOFOLLOW).ok()?;
     if FileType::from_raw_mode(meta.st_mode) != FileType::Socket || meta.st_uid != geteuid().as_raw() {
         return None;
     }
-    let tray = UnixStream::connect(path).ok()?;
-    tray.set_write_timeout(Some(PATIENCE)).ok()?;
-    is_tray(&tray).then_some(tray)
+    let stream = connect_now(&path).ok()?;
+    let peer = Peer::of(&stream)?;
+    Some((stream, peer))
 }
 
-/// Whether the other end is of our user, and runs this program.
+/// The process that listens at the tray's socket.
 #[cfg(target_os = "linux")]
-fn is_tray(tray: &UnixStream) -> bool {
-    let Ok(peer) = socket_peercred(tray) else { return false };
-    let its = u32::try_from(peer.pid.as_raw_nonzero().get()).ok().and_then(executable);
-    peer.uid == geteuid() && its.is_some_and(|its| executable(std::process::id()) == Some(its))
+#[derive(Clone, Copy, Debug)]
+struct Peer(rustix::process::Pid);
+
+#[cfg(target_os = "linux")]
+impl Peer {
+    /// It is of our user, runs this very program, and was not started by the agent that started this.
+    fn of(stream: &UnixStream) -> Option<Self> {
+        use pilotlight_system::process::{ancestors, runs_our_program};
+        let peer = rustix::net::sockopt::socket_peercred(stream).ok().filter(|peer| peer.uid == geteuid())?;
+        let pid = u32::try_from(peer.pid.as_raw_nonzero().get()).ok()?;
+        let agent = rustix::process::getppid().and_then(|pid| u32::try_from(pid.as_raw_nonzero().get()).ok())?;
+        if !runs_our_program(pid) || ancestors(pid).contains(&agent) {
+            return None;
+        }
+        rustix::net::sockopt::set_socket_passcred(stream, true).ok()?;
+        Some(Self(peer.pid))
+    }
+
+    /// Reads what it has written. `None` if another process has, to which it left its end: the one that began to listen may have
+    /// become our program since.
+    fn read(self, stream: &UnixStream, buffer: &mut [u8]) -> Option<usize> {
+        use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
+        let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmCredentials(1))];
+        let mut control = RecvAncillaryBuffer::new(&mut space);
+        let buffers = &mut [io::IoSliceMut::new(buffer)];
+        let read = rustix::io::retry_on_intr(|| recvmsg(stream, buffers, &mut control, RecvFlags::empty())).ok()?;
+        let is_its = |message| matches!(message, RecvAncillaryMessage::ScmCredentials(by) if by.pid == self.0);
+        (control.drain().filter(|_| read.bytes > 0).any(is_its)).then_some(read.bytes)
+    }
 }
 
-/// Whether the other end is of our user: its socket is. Other systems do not show more in one way.
+/// Of our user, as its socket is: other systems do not show more in one way.
 #[cfg(not(target_os = "linux"))]
-const fn is_tray(_tray: &UnixStream) -> bool {
-    true
+#[derive(Clone, Copy, Debug)]
+struct Peer;
+
+#[cfg(not(target_os = "linux"))]
+impl Peer {
+    const fn of(_stream: &UnixStream) -> Option<Self> {
+        Some(Self)
+    }
+
+    fn read(self, stream: &UnixStream, buffer: &mut [u8]) -> Option<usize> {
+        io::Read::read(&mut &*stream, buffer).ok()
+    }
 }
 
 /// Writes this to standard output.
 pub(crate) fn print(output: &[u8]) -> Option<()> {
-    let mut stdout = std::io::stdout().lock();
+    let mut stdout = io::stdout().lock();
     stdout.write_all(output).and_then(|()| stdout.flush()).ok()
 }
 

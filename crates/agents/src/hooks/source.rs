@@ -1,7 +1,8 @@
 //! Where the hooks of an agent are listened for, and when.
 
-use super::listener::{HookEvent, Listener, Listening, is_listened_to};
+use super::listener::{HookEvent, Listener, Listening};
 use pilotlight_system::log::{self, cause};
+use pilotlight_system::runtime::is_listened_to;
 use std::fmt;
 use std::path::PathBuf;
 use std::task::{Context, Poll};
@@ -53,7 +54,7 @@ impl<A: Send + Sync + 'static> HookSource<A> {
             self.listener = None;
             return false;
         }
-        if self.listener.is_none() && !(config.shared && is_listened_to(&config.folder, listening.socket)) {
+        if self.listener.is_none() && !(config.shared && is_listened_to(&config.folder.join(listening.socket))) {
             match Listener::serve(&config.folder, listening) {
                 Ok(listener) => self.listener = Some(listener),
                 Err(error) => log::warn!("hooks cannot reach Pilotlight: {}", cause(&*error)),

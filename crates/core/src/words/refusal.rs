@@ -185,9 +185,7 @@ const UNHEARD: &str = "the bridge answers only while `pilotlight` runs";
 
 /// Why a bridge only watches.
 pub(crate) fn untried(release: &str) -> String {
-    format!(
-        "the bridge is untested with Copilot {release} and only watches; see `bridge-untried`"
-    )
+    format!("the bridge is untested with Copilot {release} and only watches; see `bridge-untried`")
 }
 
 said! {

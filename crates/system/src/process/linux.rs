@@ -11,6 +11,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "`/proc` holds no pipes")]
 
+use crate::identity::Identity;
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
@@ -144,6 +145,12 @@ pub fn executable(pid: u32) -> Option<PathBuf> {
 pub fn executable_link(pid: u32) -> io::Result<PathBuf> {
     // An update removes the file of a running program.
     fs::read_link(format!("/proc/{pid}/exe")).map(|link| without_deleted(link).0)
+}
+
+/// Whether `pid` runs the very file that this process runs, whatever its path is there.
+pub fn runs_our_program(pid: u32) -> bool {
+    let program = |process: &str| fs::metadata(format!("/proc/{process}/exe")).ok().map(|meta| Identity::of(&meta));
+    program(&pid.to_string()).is_some_and(|its| program("self") == Some(its))
 }
 
 /// The command line of `pid`, followed by the real paths of its scripts. `None` if it cannot be read, or is empty as

@@ -20,7 +20,7 @@ use std::io::Read;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// How long the tray may take to say that it holds a sub-agent's request.
+/// How long the tray may take to take a sub-agent's request, and to say that it holds it.
 const HOLDS_WITHIN: Duration = Duration::from_millis(500);
 /// The longest time that a sub-agent's request is held, and a moment more.
 const HELD_MAX: Duration = Duration::from_secs(16);
@@ -43,9 +43,14 @@ pub fn run() -> Option<()> {
         return None;
     }
     let mut tray = Tray::find(SOCKET)?;
-    tray.hand_over(&input, began)?;
+    let held_by = glance.is_sub_agents.then(|| Instant::now() + HOLDS_WITHIN);
+    tray.hand_over(&input, began, held_by.unwrap_or_else(|| Instant::now() + PATIENCE))?;
     drop(input);
-    let output = wait(&mut tray, glance.is_sub_agents)?;
+    let output = wait(&mut tray, held_by)?;
+    // It has said that nothing came of this.
+    if tray.is_gone() {
+        return None;
+    }
     print(&output)?;
     tray.reply(FromHook::Printed)
 }
@@ -98,9 +103,9 @@ fn is_background() -> bool {
     home.zip(parent).and_then(|(home, pid)| pid_file::read(&home, pid)).is_some_and(|file| file.is_background)
 }
 
-/// Waits for the answer. `None` if the tray lets this go, or the session has ended.
-fn wait(tray: &mut Tray, is_sub_agents: bool) -> Option<Vec<u8>> {
-    let mut until = is_sub_agents.then(|| Instant::now() + HOLDS_WITHIN);
+/// Waits for the answer. `until`: when a sub-agent's request is held at the latest. `None` if the tray lets this go, or the
+/// session has ended.
+fn wait(tray: &mut Tray, mut until: Option<Instant>) -> Option<Vec<u8>> {
     let stdout = std::io::stdout();
     loop {
         // Nothing is read from there: that its other end is gone is told unasked.

@@ -36,7 +36,7 @@ pub fn run() -> Option<()> {
         return None;
     }
     let mut tray = Tray::find(SOCKET)?;
-    tray.hand_over(&request, began)?;
+    tray.hand_over(&request, began, Instant::now() + PATIENCE)?;
     drop(request);
     let (stdin, stdout) = (std::io::stdin(), std::io::stdout());
     // The plugin says nothing before it has an answer: that its end is closed means that the request is over.
@@ -45,6 +45,10 @@ pub fn run() -> Option<()> {
     let ToHook::Answer { output } = said else { return None };
     let mut line = serde_json::to_vec(&output).ok()?;
     line.push(b'\n');
+    // It has said that nothing is known of this.
+    if tray.is_gone() {
+        return None;
+    }
     print(&line)?;
     let outcome = input.next(LINE_MAX, Instant::now() + ANSWERED_WITHIN);
     let outcome = outcome.and_then(|line| serde_json::from_slice::<Outcome>(&line).ok());

@@ -72,7 +72,7 @@ impl Drop for BridgeSocket {
 
 /// Whether anybody listens in this folder.
 pub fn is_listened_to(folder: &Path) -> bool {
-    std::os::unix::net::UnixStream::connect(folder.join(SOCKET)).is_ok()
+    pilotlight_system::runtime::is_listened_to(&folder.join(SOCKET))
 }
 
 /// Serves the socket in `folder` on the current Tokio runtime, replacing an existing one.
