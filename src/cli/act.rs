@@ -59,12 +59,11 @@ pub(super) struct Reconnect {
     /// Send its last prompt again, if no tool has run since
     #[arg(long)]
     resend: bool,
-    /// Let it work on: with its last prompt, if no tool has run since, else with a short prompt (setting
-    /// `continue-prompt`)
+    /// Let it work on: send its last prompt again if no tool has run since, else the setting `continue-prompt`
     #[arg(long = "continue", conflicts_with = "resend")]
     go_on: bool,
-    /// Do not ask before a program's session goes on without the tools and hooks that only the program knew (and
-    /// without its instructions, if the log lacks them)
+    /// Continue without asking, though the tools and hooks of the session's program are missing, and its instructions if the
+    /// log lacks them
     #[arg(long)]
     yes: bool,
 }

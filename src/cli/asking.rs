@@ -16,8 +16,7 @@ use std::process::ExitCode;
 /// The argument that names a session, or leaves it to the sessions which is meant.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(super) struct MaybeNamed {
-    /// The session: its id (or a unique prefix of it), its folder or its title. Without it, the one that asks, if
-    /// exactly one does
+    /// The session: its id or the start of that, its folder or its title. Default: the one session that asks
     #[arg(value_name = "NAME", add = ArgValueCompleter::new(complete))]
     pub(super) id: Option<String>,
     /// The machine that it is on, by its name in the settings; without it, a session of this machine comes first

@@ -36,7 +36,7 @@ pub(super) struct Arguments {
 
 #[derive(Debug, clap::Subcommand)]
 enum Action {
-    /// Install it; it covers sessions started in terminals from then on
+    /// Install the bridge, for sessions started in terminals from now on
     Install(Change),
     /// Remove it
     Remove(Change),
@@ -46,7 +46,7 @@ enum Action {
 
 #[derive(Debug, clap::Args)]
 struct Change {
-    /// Only in this agent; else in each that is used, asking for each
+    /// This agent only. Default: each agent that you use, one by one
     #[arg(long, value_name = "AGENT", value_parser = ["copilot", "claude-code", "opencode"])]
     agent: Option<String>,
     /// Do not ask first
@@ -310,7 +310,7 @@ fn used_homes(context: &Context, installer: &dyn Installer) -> anyhow::Result<Ve
     let homes = chosen_homes(context, installer);
     let all = context.bridged_homes(installer);
     for home in all.iter().filter(|home| !homes.contains(home) && installer.installed(home) == Installed::No) {
-        let left = format!("{}: left out, since nobody named it; `--home` or the settings do", home.display());
+        let left = format!("skipped {}: name it with `--home` or in the settings to include it", home.display());
         say(&plain(&left, LINE_MAX));
     }
     if homes.is_empty() {
@@ -421,7 +421,7 @@ impl<'a> Work<'a> {
         if yes {
             return true;
         }
-        match confirm(if self.program.is_some() { "Run it?" } else { "Do it?" }) {
+        match confirm(if self.program.is_some() { "Run these commands?" } else { "Do it?" }) {
             Some(true) => true,
             Some(false) => {
                 say("nothing was done");
@@ -600,7 +600,7 @@ impl Terminal<'_> {
             (None, _) => "unknown: another command has the bridges; try again when it has ended".into(),
             (_, Some(release)) if self.watches => format!("not tried with {release}: watching only"),
             (Some("elevated"), _) => "covered; permission requests can be answered".into(),
-            (Some(_), _) => "covered; permission requests are answered there, until you let Pilotlight answer".into(),
+            (Some(_), _) => "covered; to approve from here, run `pilotlight let-answer NAME`".into(),
         };
         if self.old { format!("{words} ({OTHER_VERSION})") } else { words }
     }

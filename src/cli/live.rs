@@ -9,6 +9,7 @@ mod foreground;
 mod screens;
 mod selection;
 
+use super::bridges::installed_bridges;
 use super::charset::columns;
 use super::context::{Context, demo_hint, runtime, watch_until_stopped};
 use super::keyboard::{Key as Pressed, Keyboard, Rest};
@@ -66,6 +67,7 @@ pub(super) fn run(context: Context) -> anyhow::Result<ExitCode> {
         let _ = runtime()?.block_on(ask_first(ask_to_hold_window));
     }
     let mut table = LiveTable::new(Arc::new(context), engine.command_sender())?;
+    table.is_beside_tray = table.context.demo.is_none();
     let result = watch_until_stopped(engine, &mut table);
     let written = std::mem::replace(&mut table.result, Ok(()));
     drop(table); // restores the terminal before any error is printed
@@ -96,6 +98,10 @@ pub(super) struct LiveTable {
     limits: Limits,
     /// The command that has the terminal, if any.
     foreground: Option<ForegroundCommand>,
+    /// Another process listens for bridges, if any does: the tray.
+    is_beside_tray: bool,
+    /// The agents whose bridge it may answer by.
+    bridged: Vec<&'static str>,
     /// Why the last key had no effect.
     refused: Option<String>,
     drawn: Vec<String>,
@@ -122,6 +128,8 @@ impl LiveTable {
             commander,
             selection: Selection::default(),
             foreground: None,
+            is_beside_tray: false,
+            bridged: Vec::new(),
             refused: None,
             drawn: Vec::new(),
             redraw_at: None,
@@ -223,7 +231,7 @@ impl LiveTable {
     }
 
     fn run_command(&mut self, key: Pressed, row: &Row) -> io::Result<()> {
-        match selection::command(key, row) {
+        match selection::command(key, row, &self.bridged) {
             Ok(Some(selection::Command { arguments, .. })) => {
                 self.give_terminal_back();
                 let started =
@@ -258,9 +266,13 @@ impl LiveTable {
             selected.and_then(|row| fleet.shown().find(|shown| shown.row.id == row.id && shown.row.host == row.host));
         let mut drawn = match (&mut self.screen, session.zip(selected)) {
             (Screen::Help(from), _) => screens::help(from, style),
-            (Screen::Details { all, from }, Some((shown, row))) => {
-                screens::details((shown.session, row), now, &self.limits, (*all, self.list.last_message, from), style)
-            }
+            (Screen::Details { all, from }, Some((shown, row))) => screens::details(
+                (shown.session, row, &self.bridged),
+                now,
+                &self.limits,
+                (*all, self.list.last_message, from),
+                style,
+            ),
             _ => {
                 self.screen = Screen::Table;
                 self.table(rows, &fleet.short_ids(), at, now, style)
@@ -333,7 +345,7 @@ impl LiveTable {
                 lines.extend(selected.map(|row| selection::details(row, now.wall, style)).into_iter().flatten());
             }
             lines.extend(self.refused.iter().flat_map(|refused| wrap(refused, width)));
-            lines.extend(selection::keys(selected, !self.unreached.is_empty(), style));
+            lines.extend(selection::keys(selected, &self.bridged, !self.unreached.is_empty(), style));
         }
         lines
     }
@@ -381,6 +393,9 @@ impl View for LiveTable {
         let troubles = fleet.troubles().iter().map(|trouble| trouble.words(now.wall));
         self.troubles = troubles.chain(fleet.twins().iter().map(ToString::to_string)).collect();
         self.unreached = fleet.troubles().iter().map(|trouble| Arc::clone(&trouble.host)).collect();
+        if self.is_beside_tray && rows.iter().any(|row| row.status.waits()) {
+            self.bridged = installed_bridges();
+        }
         let drawn = self.handle_keys(&rows).and_then(|flow| match self.foreground {
             None => self.draw(fleet, &rows, now).map(|()| flow),
             Some(_) => Ok(flow),

@@ -54,15 +54,15 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// A pilot light for your coding agents: what each session on this machine does, how stale it is, and why.
+/// Shows what each of your coding agents is doing, how long ago it last did something, and why it waits.
 #[derive(Debug, Parser)]
 #[command(version = crate::VERSION, about, max_term_width = 100)]
 struct Arguments {
-    /// A home to watch, of any agent; repeat it to watch several. Default: those of the agents that you use
-    /// ($COPILOT_HOME, else ~/.copilot, and so on), the homes in the config, and those that agents run with
+    /// A folder where an agent keeps its sessions; repeat it for several. Default: those of the agents that you use
+    /// ($COPILOT_HOME, else ~/.copilot, and so on), `homes` in the settings, and those that agents run with
     #[arg(long, value_name = "DIR", global = true, display_order = 900)]
     home: Vec<PathBuf>,
-    /// When to use colours. With auto: on a terminal, unless NO_COLOR is set; everywhere, if CLICOLOR_FORCE is
+    /// When to use colours. With auto: on a terminal unless NO_COLOR is set, and always if CLICOLOR_FORCE is set
     #[arg(long, value_name = "WHEN", global = true, default_value = "auto", display_order = 901)]
     color: ColorChoice,
     /// The tray runs this in a window that it opened at a click
@@ -74,7 +74,7 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Show an icon in the panel with a menu of all sessions (the default)
+    /// Show an icon in the panel with a menu of all sessions; without a panel, a table (the default)
     Tray,
     /// Show a live table of all sessions, with keys that act
     Live(agents::Agents),
@@ -94,15 +94,15 @@ enum Command {
     Answer(act::Reply),
     /// Have Copilot ask, in its terminal, whether Pilotlight may answer there
     LetAnswer(Named),
-    /// Stop a session's turn; in a plain terminal without the bridge, end it, after asking
+    /// Stop a session's turn; without the bridge, end the session, after asking
     Stop(act::Stop),
-    /// Reconnect to a session that lost its client or its process
+    /// Reconnect to a session whose server or process is gone
     Reconnect(act::Reconnect),
     /// Resume a session in a terminal; without a name, choose one and resume it here
     Resume(resume::Arguments),
     /// Bring the terminal of a session to the front
     Show(asking::MaybeNamed),
-    /// Bring the first session that needs you to the front: its terminal, or what it asks
+    /// Show the first session that needs you: its terminal, or what it asks
     Next(next::Arguments),
     /// Report what a session does, from its agent's own hook
     Report(hook::Arguments),
@@ -125,7 +125,7 @@ enum Command {
     Config(config::Arguments),
     /// Add other machines, whose sessions are shown here; try, list and remove them
     Host(host::Arguments),
-    /// Tell a Pilotlight on another machine of the sessions here, and take its orders
+    /// Serve a Pilotlight on another machine: list the sessions here, and take its orders
     Serve(serve::Arguments),
     /// Write completions, a desktop entry and a systemd unit, if no package did; asks first
     Setup(setup::Arguments),

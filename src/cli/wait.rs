@@ -36,8 +36,8 @@ const WORD_MAX: usize = 40;
 /// Arguments of `wait`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// The sessions: each by its id (or a unique prefix of it), its folder or its title. Without one: any session,
-    /// also one that is started meanwhile, but for those that have ended before
+    /// The sessions: each by its id or the start of that, its folder or its title. Default: every session that has not
+    /// ended, and those started meanwhile
     #[arg(value_name = "NAME", add = ArgValueCompleter::new(complete))]
     sessions: Vec<String>,
     /// What to wait for: `needs-you`, or a status such as `idle`, `ended` or `needs-permission`; several with commas. Default: for sessions
@@ -188,11 +188,11 @@ fn timed_out(timeout: Span, awaited: &Awaited) -> String {
     if more > 0 {
         missing.push(counted(more, "more session"));
     }
-    let missing = if missing.is_empty() { String::new() } else { format!(" ({})", missing.join("; ")) };
+    let missing = if missing.is_empty() { String::new() } else { format!(": {}", missing.join("; ")) };
     if timeout < Span::seconds(1) {
         return format!("it is not so now{missing}");
     }
-    format!("it did not come true within {timeout}{missing}")
+    format!("timed out after {timeout}{missing}")
 }
 
 /// How the wait ended.

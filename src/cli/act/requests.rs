@@ -31,14 +31,14 @@ pub(in crate::cli) struct Arguments {
     /// Answer every open request, one after another
     #[arg(long)]
     all: bool,
-    /// Do not ask: answer whatever is open of the session that is named. Without a terminal to ask on, this or `--request` is needed
+    /// Answer whatever NAME asks, without asking you. Without a terminal to ask on, this or `--request` is needed
     #[arg(long, conflicts_with = "ask", requires = "id")]
     yes: bool,
     /// Show each request, and ask before answering it, with `--request`, too
     #[arg(long)]
     ask: bool,
-    /// Answer the request only if its text has this SHA-256, which `approve` prints of a request that may not be what it
-    /// looks like, and then even if that is so
+    /// Answer the request only if its text has this SHA-256, even if it may not be what it looks like; `approve` prints
+    /// the SHA-256 of such a request
     #[arg(long, value_name = "HASH", requires = "request", conflicts_with = "ask")]
     sha256: Option<String>,
 }
@@ -48,8 +48,7 @@ pub(in crate::cli) struct Arguments {
 pub(in crate::cli) struct Approve {
     #[command(flatten)]
     which: Arguments,
-    /// Also allow, from now on, what the rules say that the request suggests. They are shown, and you are asked. Claude Code
-    /// alone
+    /// Also add the rules that the request suggests: shows them, and asks you. Claude Code only
     #[arg(long, conflicts_with_all = ["all", "yes", "sha256"])]
     always: bool,
 }
@@ -59,10 +58,10 @@ pub(in crate::cli) struct Approve {
 pub(in crate::cli) struct Deny {
     #[command(flatten)]
     which: Arguments,
-    /// Tell the agent why. Claude Code and opencode
+    /// Tell the agent why. Claude Code and opencode only
     #[arg(long, value_name = "TEXT")]
     note: Option<String>,
-    /// Stop its turn as well; the agent then does not hear the note. Claude Code and opencode
+    /// Stop its turn as well; the agent then never reads the note. Claude Code and opencode only
     #[arg(long)]
     stop: bool,
 }

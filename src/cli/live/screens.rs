@@ -31,7 +31,7 @@ const VALUE_MIN: usize = 24;
 /// the page does not fit, values are cut to a line and the least important ones left out. What still does not fit can be
 /// scrolled to, from `from` on. Corrects `from` if nothing is there.
 pub(super) fn details(
-    (session, row): (&Session, &Row),
+    (session, row, bridged): (&Session, &Row, &[&str]),
     now: Moment,
     limits: &Limits,
     (all, last_message, from): (bool, bool, &mut usize),
@@ -40,7 +40,7 @@ pub(super) fn details(
     let refusals = if all { Refusals::Explained } else { Refusals::Named };
     let page = page(session, &row.label, now, limits, Shows { refusals, last_message });
     let own = [if all { "m less" } else { "m more" }, "Esc back", "j/k scroll", "? help"];
-    let keys = packed(offered(row).chain(own.map(str::to_owned)), style);
+    let keys = packed(offered(row, bridged).chain(own.map(str::to_owned)), style);
     let mut lines: Vec<_> = page.0.iter().flat_map(|line| folded(line.name, &line.value, style.width)).collect();
     let room = room(&keys, style);
     if !all && lines.len() > room {
@@ -141,7 +141,7 @@ mod tests {
                 let mut from = 0;
                 for step in 0..100 {
                     from = step;
-                    let lines = details((&session, &row), now, &limits, (all, true, &mut from), style(width, height));
+                    let lines = details((&session, &row, &[]), now, &limits, (all, true, &mut from), style(width, height));
                     assert!(lines.len() <= height && lines.iter().all(|line| line.width() <= width), "{lines:#?}");
                     assert!(lines.last().unwrap().contains("? help"), "{lines:#?}");
                     seen += &lines.join("\n");
@@ -151,7 +151,7 @@ mod tests {
             }
         }
         let mut from = 7;
-        let whole = details((&session, &row), now, &limits, (false, true, &mut from), style(80, 24));
+        let whole = details((&session, &row, &[]), now, &limits, (false, true, &mut from), style(80, 24));
         assert_eq!(from, 0, "nothing to scroll");
         assert!(whole.iter().any(|line| line.starts_with("not possible    approve, deny")), "{whole:#?}");
     }

@@ -7,6 +7,7 @@ use pilotlight_core::fleet::Row;
 use pilotlight_core::session::Kind;
 use pilotlight_core::text::{fit, plain, wrap};
 use pilotlight_core::time::Time;
+use pilotlight_core::verdict::Status;
 use unicode_width::UnicodeWidthStr;
 
 /// Maximum number of lines of details.
@@ -62,12 +63,19 @@ pub(super) struct Command {
     pub(super) arguments: &'static [&'static str],
 }
 
-/// What a key does to a session; `None` if it never does anything to one.
+/// What a key does to a session; `None` if it never does anything to one. `bridged`: the agents whose bridge the tray may
+/// answer by, which this table does not hear of. Then the command finds out.
 ///
 /// # Errors
 /// The name of the action, if the session does not offer it now.
-pub(super) fn command(key: Key, row: &Row) -> Result<Option<Command>, &'static str> {
-    let can = |action| row.actions.contains(&action);
+pub(super) fn command(key: Key, row: &Row, bridged: &[&str]) -> Result<Option<Command>, &'static str> {
+    let asks = match key {
+        Key::Approve | Key::Deny => row.status == Status::NeedsPermission,
+        Key::Answer => row.status == Status::NeedsInput,
+        _ => false,
+    };
+    let is_trays = asks && row.host.is_none() && bridged.contains(&row.agent.name());
+    let can = |action| is_trays || row.actions.contains(&action);
     let runs = |hint, arguments| Ok(Some(Command { hint, arguments }));
     match key {
         Key::Approve if can(Action::Approve) => runs("approve", &["approve", "--ask"]),
@@ -116,8 +124,9 @@ pub(super) const ACTING: [(Key, &str, &str); 6] = [
 ];
 
 /// The hints for the keys that would do something to the selected session now.
-pub(super) fn offered(row: &Row) -> impl Iterator<Item = String> {
-    ACTING.into_iter().filter_map(|(key, letter, _)| Some(format!("{letter} {}", command(key, row).ok()??.hint)))
+pub(super) fn offered(row: &Row, bridged: &[&str]) -> impl Iterator<Item = String> {
+    let hint = |(key, letter, _)| Some(format!("{letter} {}", command(key, row, bridged).ok()??.hint));
+    ACTING.into_iter().filter_map(hint)
 }
 
 /// Packs hints into as few lines as possible.
@@ -135,12 +144,12 @@ pub(super) fn packed(hints: impl IntoIterator<Item = String>, style: Style) -> V
 }
 
 /// The lines of keys, those that act on the selected session first.
-pub(super) fn keys(row: Option<&Row>, has_unreached: bool, style: Style) -> Vec<String> {
+pub(super) fn keys(row: Option<&Row>, bridged: &[&str], has_unreached: bool, style: Style) -> Vec<String> {
     let arrows = if style.unicode { "↑↓ choose" } else { "j/k choose" };
     let always = row.map(|_| ["Enter explain".to_owned(), arrows.to_owned()]).into_iter().flatten();
     let retry = has_unreached.then(|| "t try again".to_owned());
     let always = always.chain(retry).chain(["? help".to_owned(), "q quit".to_owned()]);
-    packed(row.into_iter().flat_map(offered).chain(always), style)
+    packed(row.into_iter().flat_map(|row| offered(row, bridged)).chain(always), style)
 }
 
 #[cfg(test)]
@@ -155,7 +164,7 @@ mod tests {
     }
 
     fn runs(key: Key, row: &Row) -> Result<&'static [&'static str], &'static str> {
-        command(key, row).map(|command| command.unwrap().arguments)
+        command(key, row, &[]).map(|command| command.unwrap().arguments)
     }
 
     #[test]
@@ -189,8 +198,11 @@ mod tests {
     #[test]
     fn case_230_the_key_for_a_terminal_that_cannot_be_shown_is_not_offered() {
         let style = Style { width: None, height: None, colour: false, unicode: true };
-        assert_eq!(keys(Some(&row("a", &[Action::ShowTerminal])), false, style)[0].split("   ").next(), Some("o show"));
-        assert!(!keys(Some(&row("a", &[Action::Stop])), false, style).concat().contains("show"));
+        assert_eq!(
+            keys(Some(&row("a", &[Action::ShowTerminal])), &[], false, style)[0].split("   ").next(),
+            Some("o show")
+        );
+        assert!(!keys(Some(&row("a", &[Action::Stop])), &[], false, style).concat().contains("show"));
     }
 
     /// The menu, popups and keys name what is done by one word.
@@ -200,8 +212,23 @@ mod tests {
         let ended = |kind| Row { kind, ..row("a", &both) };
         let style = Style { width: Some(80), height: None, colour: false, unicode: true };
         assert_eq!(runs(Key::Reconnect, &ended(Kind::Terminal)), Ok(&["resume"][..]));
-        assert!(keys(Some(&ended(Kind::Terminal)), false, style)[0].starts_with("r resume   Enter"));
+        assert!(keys(Some(&ended(Kind::Terminal)), &[], false, style)[0].starts_with("r resume   Enter"));
         assert_eq!(runs(Key::Reconnect, &ended(Kind::Sdk)), Ok(&["reconnect"][..]));
+    }
+
+    /// A table beside the tray does not hear of bridges.
+    #[test]
+    fn what_a_session_with_a_bridge_asks_is_answered_by_the_tray() {
+        let row = row("a", &[]);
+        let asks = Row { status: Status::NeedsPermission, ..row.clone() };
+        let bridged = [row.agent.name()];
+        let offers = |row: &Row, bridged: &[&str]| offered(row, bridged).collect::<Vec<_>>();
+        assert_eq!(offers(&asks, &bridged), ["a approve", "d deny"]);
+        assert_eq!(offers(&Row { status: Status::NeedsInput, ..row.clone() }, &bridged), ["n answer"]);
+        assert_eq!(offers(&asks, &[]), [""; 0]);
+        assert_eq!(offers(&asks, &["another"]), [""; 0]);
+        assert_eq!(offers(&Row { host: Some("box".into()), ..asks }, &bridged), [""; 0], "that machine knows");
+        assert_eq!(offers(&Row { status: Status::Working, ..row }, &bridged), [""; 0]);
     }
 
     #[test]
@@ -211,22 +238,22 @@ mod tests {
         assert_eq!(runs(Key::Reconnect, &asks), Err("reconnect or resume"));
         let style = Style { width: Some(80), height: None, colour: false, unicode: true };
         assert_eq!(
-            keys(Some(&asks), false, style),
+            keys(Some(&asks), &[], false, style),
             ["a approve   d deny   s stop   Enter explain   ↑↓ choose   ? help   q quit"]
         );
         let narrow = Style { width: Some(24), ..style };
         let wrapped = ["a approve   d deny", "s stop   Enter explain", "↑↓ choose   ? help", "q quit"];
-        assert_eq!(keys(Some(&asks), false, narrow), wrapped, "at words, and whole");
+        assert_eq!(keys(Some(&asks), &[], false, narrow), wrapped, "at words, and whole");
         let lost = row("a", &[Action::Continue, Action::Reconnect]);
         assert_eq!(runs(Key::Reconnect, &lost), Ok(&["reconnect", "--continue"][..]));
-        assert!(keys(Some(&lost), false, style)[0].starts_with("r reconnect and continue   Enter"));
+        assert!(keys(Some(&lost), &[], false, style)[0].starts_with("r reconnect and continue   Enter"));
         assert_eq!(runs(Key::Answer, &row("a", &[Action::Answer])), Ok(&["answer"][..]));
         assert_eq!(runs(Key::Show, &row("a", &[Action::ShowTerminal])), Ok(&["show"][..]));
         assert_eq!((runs(Key::Answer, &asks), runs(Key::Show, &asks)), (Err("answer"), Err("show")));
         assert_eq!(runs(Key::Reconnect, &row("a", &[Action::Resume])), Ok(&["resume"][..]));
         let idle = row("a", &[Action::End]);
         assert_eq!(runs(Key::Stop, &idle), Ok(&["stop", "--end"][..]));
-        assert!(keys(Some(&idle), false, style)[0].starts_with("s end   Enter"));
-        assert_eq!(keys(None, false, style), ["? help   q quit"]);
+        assert!(keys(Some(&idle), &[], false, style)[0].starts_with("s end   Enter"));
+        assert_eq!(keys(None, &[], false, style), ["? help   q quit"]);
     }
 }
