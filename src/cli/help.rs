@@ -35,7 +35,7 @@ pub(super) const EXIT_CODES: [(&str, &str); 7] = [
     ("3", "No home of an agent could be read, and no hook reports a session; 'wait': no such session."),
     ("4", "Refused, with the reason; or there is a question, and no terminal to ask it on."),
     ("5", "Sent, but not confirmed: it may have happened."),
-    ("6", "'wait': it did not come true in time."),
+    ("6", "'wait': it timed out."),
 ];
 
 /// Environment variables that have an effect.

@@ -363,4 +363,21 @@ mod tests {
         assert!(Runtime::open(&folder).unwrap().is_some());
         assert_eq!(fs::read_to_string(target).unwrap(), "precious");
     }
+
+    /// A connection to a socket whose owner stands still would wait for ever.
+    #[test]
+    fn case_823_a_full_queue_is_not_waited_for() {
+        use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, bind, listen, socket};
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("socket");
+        assert!(!is_listened_to(&path));
+        let listener = socket(AddressFamily::UNIX, SocketType::STREAM, None).unwrap();
+        bind(&listener, &SocketAddrUnix::new(&*path).unwrap()).unwrap();
+        listen(&listener, 0).unwrap();
+        let _waits = connect_now(&path).unwrap();
+        let refused = connect_now(&path).unwrap_err();
+        assert!(matches!(refused.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::ConnectionRefused), "{refused}");
+        #[cfg(target_os = "linux")]
+        assert!(is_listened_to(&path), "it has a queue");
+    }
 }

@@ -141,7 +141,8 @@ mod tests {
                 let mut from = 0;
                 for step in 0..100 {
                     from = step;
-                    let lines = details((&session, &row, &[]), now, &limits, (all, true, &mut from), style(width, height));
+                    let lines =
+                        details((&session, &row, &[]), now, &limits, (all, true, &mut from), style(width, height));
                     assert!(lines.len() <= height && lines.iter().all(|line| line.width() <= width), "{lines:#?}");
                     assert!(lines.last().unwrap().contains("? help"), "{lines:#?}");
                     seen += &lines.join("\n");

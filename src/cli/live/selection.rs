@@ -228,7 +228,7 @@ mod tests {
         assert_eq!(offers(&asks, &[]), [""; 0]);
         assert_eq!(offers(&asks, &["another"]), [""; 0]);
         assert_eq!(offers(&Row { host: Some("box".into()), ..asks }, &bridged), [""; 0], "that machine knows");
-        assert_eq!(offers(&Row { status: Status::Working, ..row }, &bridged), [""; 0]);
+        assert_eq!(offers(&Row { status: Status::Working, ..row.clone() }, &bridged), [""; 0]);
     }
 
     #[test]

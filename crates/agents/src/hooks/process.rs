@@ -181,3 +181,50 @@ pub(crate) fn poll_until(ends: &mut [PollFd<'_>], until: Option<Instant>) -> Opt
         }
     }
 }
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+    use std::process::{Command, Stdio};
+
+    fn pair() -> (Tray, UnixStream) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("socket");
+        let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+        let stream = connect_now(&path).unwrap();
+        rustix::net::sockopt::set_socket_passcred(&stream, true).unwrap();
+        let tray = Tray { stream, peer: Peer(rustix::process::getpid()), line: Vec::new() };
+        (tray, listener.accept().unwrap().0)
+    }
+
+    /// Whoever began to listen may start our program in its own place, and leave the socket to a child.
+    #[test]
+    fn case_820_only_the_process_that_listens_can_answer() {
+        let soon = || Some(Instant::now() + Duration::from_secs(60));
+        let (mut tray, mut its) = pair();
+        its.write_all(b"{\"t\":\"hold\"}\n").unwrap();
+        assert_eq!(tray.hear(&[], soon()), Some(ToHook::Hold));
+        let status = Command::new("sh")
+            .args(["-c", "echo '{\"t\":\"hold\"}'"])
+            .stdout(Stdio::from(std::os::fd::OwnedFd::from(its)))
+            .status();
+        assert!(status.unwrap().success());
+        assert_eq!(tray.hear(&[], soon()), None, "another process wrote it");
+    }
+
+    #[test]
+    fn case_821_a_hook_that_was_let_go_knows() {
+        let (tray, its) = pair();
+        assert!(!tray.is_gone());
+        drop(its);
+        assert!(tray.is_gone());
+    }
+
+    /// Nobody reads what it hands over.
+    #[test]
+    fn case_822_a_tray_that_stands_still_keeps_no_hook() {
+        let (mut tray, _its) = pair();
+        let until = Instant::now() + Duration::from_millis(50);
+        assert_eq!(tray.hand_over(&vec![b' '; INPUT_MAX], Time(0), until), None);
+    }
+}

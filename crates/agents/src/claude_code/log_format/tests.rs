@@ -62,7 +62,7 @@ fn a_denial_is_told_by_who_decided() {
     assert_eq!(result(&json!({})), ToolResult::Failure);
 }
 
-/// As 2.1.332 writes it, right after a hook has answered.
+/// As 2.1.332 writes it, with the result of the tool that a hook has answered for.
 #[test]
 fn case_752_the_log_says_that_a_hook_decided() {
     let decided = |key: &str, value: &str| {
