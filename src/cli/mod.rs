@@ -74,7 +74,7 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Show an icon in the panel with a menu of all sessions; without a panel, a table (the default)
+    /// Show an icon in the panel with a menu of all sessions, else a table (the default)
     Tray,
     /// Show a live table of all sessions, with keys that act
     Live(agents::Agents),

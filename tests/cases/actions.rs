@@ -308,7 +308,7 @@ fn case_107d_a_process_with_two_sessions_is_never_signalled() {
     let contested = Case::of(mid_tool(), 3, Kind::Terminal).with(|session| session.observed.contested = true);
     contested.refuses(Action::End, "two live processes");
     let server = Case::of(mid_tool(), 3, Kind::Sdk).server(ServerState::Listening);
-    server.refuses(Action::End, "not a terminal session");
+    server.refuses(Action::End, "end it in that program");
 }
 
 #[test]
@@ -322,7 +322,7 @@ fn only_well_formed_ids_reach_a_command_line() {
 #[test]
 fn a_session_without_an_owner_is_resumed_only_when_it_is_over() {
     let story = mid_tool().owned(Owner::Never);
-    Case::of(story.clone(), 30, Kind::Terminal).refuses(Action::Resume, "a moment ago");
+    Case::of(story.clone(), 30, Kind::Terminal).refuses(Action::Resume, "just written to");
     Case::of(story, 700, Kind::Terminal).allows(Action::Resume);
 }
 
@@ -384,7 +384,7 @@ fn a_question_is_answered_only_where_pilotlight_is_attached() {
         assert!(!unknown.actions().contains(&"answer"));
     }
     // Without the connection, or after the turn, a reported question cannot be answered.
-    Case::of(reported(form()), 3, Kind::Sdk).server(ServerState::Listening).refuses(Action::Answer, "reconnect first");
+    Case::of(reported(form()), 3, Kind::Sdk).server(ServerState::Listening).refuses(Action::Answer, "or reconnect");
     let over = reported(form()).abort(2).server_says(false);
     Case::of(over, 3, Kind::Sdk).server(ServerState::Attached).refuses(Action::Answer, "it asks nothing");
     let answered = story.clone().server_says(true);
@@ -395,7 +395,7 @@ fn a_question_is_answered_only_where_pilotlight_is_attached() {
     terminal.refuses(Action::Answer, "answer it in its terminal");
     // A bridge reports the question, and answers it with releases of Copilot that it was tried with.
     bridged(reported(form()), 3, Bridge::Joined).says(Action::Answer, "answers what it asks you");
-    bridged(reported(form()), 3, Bridge::Watches).refuses(Action::Answer, "not tried with Copilot 1.2.3");
+    bridged(reported(form()), 3, Bridge::Watches).refuses(Action::Answer, "untested with Copilot 1.2.3");
     let stdio = Case::of(story.clone(), 3, Kind::Sdk).server(ServerState::NotListening);
     stdio.refuses(Action::Answer, "answer it in the program that runs it");
     let by_message = Case::of(Story::prompted().answers(1, "Which one?"), 3, Kind::Sdk).server(ServerState::Listening);
@@ -425,7 +425,7 @@ fn what_a_terminal_session_offers_depends_on_its_bridge() {
         .refuses(Action::Approve, "answer it in its terminal")
         .refuses(Action::LetAnswer, "try again when it is idle");
     bridged(idle(), 3, Bridge::Joined).allows(Action::LetAnswer);
-    bridged(idle(), 3, Bridge::Declined).refuses(Action::LetAnswer, "may not");
+    bridged(idle(), 3, Bridge::Declined).refuses(Action::LetAnswer, "you told Copilot no there");
     bridged(idle(), 3, Bridge::Asking).refuses(Action::LetAnswer, "already");
     // A request that an organisation requires a person to answer is answered in the terminal.
     let asks = json!({"requestId": "r1", "permissionRequest": {"kind": "shell", "managedApprovalRequired": true}});
@@ -436,7 +436,7 @@ fn what_a_terminal_session_offers_depends_on_its_bridge() {
     // With an untried release of Copilot, a bridge only watches.
     let untried = bridged(asking(), 3, Bridge::Watches);
     for action in [Action::Approve, Action::Deny, Action::Stop, Action::LetAnswer] {
-        untried.refuses(action, "not tried with Copilot 1.2.3");
+        untried.refuses(action, "untested with Copilot 1.2.3");
     }
     // If a bridge would make the action possible, the refusal mentions it.
     let bare = Case::of(asking(), 3, Kind::Terminal).server(ServerState::NotListening);

@@ -97,7 +97,7 @@ fn the_state_of_a_bridge_is_described_while_its_owner_lives() {
     let words = |bridge| bridge_words(&session(alive.clone(), Some(bridge))).unwrap();
     let all = [Bridge::Watches, Bridge::Joined, Bridge::Declined, Bridge::Asking, Bridge::Elevated];
     assert_eq!(all.map(words).into_iter().collect::<HashSet<_>>().len(), all.len());
-    assert!(words(Bridge::Watches).contains("not tried with Copilot 1.2.3"));
+    assert!(words(Bridge::Watches).contains("untested with Copilot 1.2.3"));
     assert!(words(Bridge::Elevated).contains("may answer its permission requests"));
     assert_eq!(bridge_words(&session(alive, None)), None);
     for owner in [Owner::Never, Owner::Gone { pid: PID, at: None }, Owner::Unknown { pid: PID }] {

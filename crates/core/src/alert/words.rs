@@ -363,12 +363,8 @@ mod tests {
             asks(&Alertable { request: Some(request), ..unasking(&key, &row) }, None).unwrap()
         };
         assert_eq!(words("ls", false, false), "ls\nAnswer it where it runs");
-        let entry = Action::LetAnswer.menu_label().trim_end_matches('…');
         let there = words("ls", false, true);
-        assert!(
-            there.starts_with("ls\nAnswer it in its terminal; ") && there.contains(&format!("“{entry}”")),
-            "{there}"
-        );
+        assert!(there.starts_with("ls\nAnswer it in its terminal; ") && there.contains("let-answer"), "{there}");
         let long = "x".repeat(LINE_MAX + 1);
         assert_eq!(words(&long, true, false), "Too long to show here: Review… shows all of it");
         assert_eq!(words(&long, false, false), "Too long to show here\nAnswer it where it runs");

@@ -418,11 +418,12 @@ impl Row {
 
     /// Why it has its status, in words that do not age.
     pub fn ageless_reason(&self) -> String {
-        match (self.request_text(), self.because.reason.asks_permission()) {
-            // Its status says that it asks for a permission.
-            (Some(asks), Some((kind, _))) => format!("asks for {kind}: {asks}"),
-            (Some(asks), None) => format!("{}: {asks}", self.because),
-            (None, _) => self.because.to_string(),
+        let Some(asks) = self.request_text() else { return self.because.to_string() };
+        let kind = self.request.as_ref().map(|request| &*request.kind);
+        // Its status says that it is a permission.
+        match kind.or_else(|| Some(self.because.reason.asks_permission()?.0)) {
+            Some(kind) => format!("asks for {kind}: {asks}"),
+            None => format!("{}: {asks}", self.because),
         }
     }
 

@@ -212,7 +212,7 @@ impl fmt::Display for Background {
 impl fmt::Display for NoAnswer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = if self.is_behind { "is not read while another one does not answer" } else { "does not answer" };
-        write!(f, "its file system, {}, {what}", self.file_system)
+        write!(f, "its file system ({}) {what}", self.file_system)
     }
 }
 
