@@ -434,7 +434,7 @@ fn in_an_untested_release_it_only_watches() {
     bridged.pilot.wait_status_in_tray(&id, "needs-input", "Which color?");
     for verb in [&["answer", &id, "--choice", "1"][..], &["let-answer", &id]] {
         let ran = bridged.pilot.run(verb);
-        assert!(ran.code == Some(4) && ran.err.contains("not tried with Copilot 9.9.9"), "{ran:?}");
+        assert!(ran.code == Some(4) && ran.err.contains("untested with Copilot 9.9.9"), "{ran:?}");
     }
     let status = bridged.run_ok(&["bridge", "status"]).out;
     assert!(status.contains("not tried with 9.9.9: watching only"), "{status}");
