@@ -51,7 +51,10 @@ fn case_455_the_sessions_of_a_container_are_those_that_are_in_it() {
         assert!(pid < 20 && row["owner"]["state"] == "alive", "its number there: {row}");
         let (ran, child) = (near.run(&["resume", "--here", &session.id]), child_of(watch.pid()));
         let said = String::from_utf8_lossy(&ran.stderr).into_owned();
-        assert!(ran.status.code() == Some(4) && said.contains("box is reached by a command"), "{said}");
+        assert!(
+            ran.status.code() == Some(4) && said.contains("resume it on box: its command opens no terminal here"),
+            "{said}"
+        );
         session.asks_permission("r1");
         watch.wait_status(&session, "needs-permission");
         assert_eq!(watch.end(Signal::TERM), Some(0));

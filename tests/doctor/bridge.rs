@@ -86,8 +86,10 @@ fn settings_that_switch_it_off_are_found_with_and_without_comments() {
         set(&settings.to_string());
         reports(&user, "warning", "switched off in Copilot");
     }
-    set(&on.replace(FOLDER, "elsewhere"));
+    set(&on.replace(FOLDER, "former/bridge"));
     reports(&user, "warning", "installed there from another folder");
+    set(&on.replace(FOLDER, "elsewhere"));
+    reports(&user, "warning", "another marketplace of the name");
     set("{}");
     reports(&user, "ok", "not installed");
 }
@@ -148,8 +150,10 @@ fn a_hook_that_is_gone_moved_or_of_another_version_is_repaired() {
     let set = |text: &str| fs::write(home.join("settings.json"), text).unwrap();
     set(&settings.replace("true", "false"));
     assert_eq!(found("the bridge is switched off in Claude Code"), "warning");
-    set(&settings.replace(HOOK_FOLDER, "elsewhere"));
+    set(&settings.replace(HOOK_FOLDER, "former/bridge-claude-code"));
     assert_eq!(found("installed there from another folder"), "warning");
+    set(&settings.replace(HOOK_FOLDER, "elsewhere"));
+    assert_eq!(found("another marketplace of the name"), "warning");
     set(&settings.replace('{', "{ // mine\n"));
     assert_eq!(found("Claude Code's settings.json cannot be read"), "warning");
     set("{}");

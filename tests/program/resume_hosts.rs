@@ -112,7 +112,10 @@ fn case_446_without_a_terminal_and_in_all_rows_those_of_other_machines_are_liste
     // By its id, too, where a terminal could be opened.
     let output = near.run(&["resume", "--here", &there[1].id]);
     let said = String::from_utf8(output.stderr).unwrap();
-    assert!(output.status.code() == Some(4) && said.contains("box is reached by a command"), "{said}");
+    assert!(
+        output.status.code() == Some(4) && said.contains("resume it on box: its command opens no terminal here"),
+        "{said}"
+    );
 }
 
 /// By `serve` alone, and where it passes on what a tray tells: between the lines of the tray, which never sees the

@@ -123,7 +123,7 @@ fn case_761_what_is_not_so_in_time_ends_with_a_code_of_its_own() {
     let (now, later) = ("it is not so now", "timed out after 1 s");
     for (timeout, why) in [("0", now), ("0s", now), ("0 ms", now), ("300ms", now), ("1s", later)] {
         let (code, said) = run(&user, &["--timeout", timeout, "--json", "Session 1"]);
-        assert!(code == Some(6) && said.contains(&format!("{why} (project · Session 1 is working)")), "{said}");
+        assert!(code == Some(6) && said.contains(&format!("{why}: project · Session 1 is working")), "{said}");
         assert!(!said.contains('{'), "nothing came true: {said}");
     }
     for wrong in ["soon", "-1", "", "5 weeks", "99999999999d", "1e99", "0e", "-0s"] {

@@ -182,7 +182,8 @@ pub(crate) fn poll_until(ends: &mut [PollFd<'_>], until: Option<Instant>) -> Opt
     }
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(target_os = "linux")]
+#[cfg(test)]
 mod tests {
     use super::*;
     use std::process::{Command, Stdio};
