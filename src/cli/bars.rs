@@ -303,10 +303,10 @@ mod tests {
         assert!(bars.text(Format::Tmux).contains("⚑1 shop: rm -rf build ##[fg=red] | <b>#[default]"));
         let module: serde_json::Value = serde_json::from_str(&bars.text(Format::Waybar)).unwrap();
         assert_eq!(module["text"], "⚑1 shop");
-        let tooltip = "⚑ shop · needs-permission\n    asks for shell: rm -rf build #[fg=red] | &lt;b&gt;";
+        let tooltip = "⚑ shop · needs-permission\n    rm -rf build #[fg=red] | &lt;b&gt; (asks for permission: shell)";
         assert_eq!(module["tooltip"], tooltip);
         let swiftbar = bars.text(Format::Swiftbar);
-        assert!(swiftbar.contains("\n--asks for shell: rm -rf build #[fg=red] ¦ <b> | "), "{swiftbar}");
+        assert!(swiftbar.contains("\n--rm -rf build #[fg=red] ¦ <b> (asks for permission: shell) | "), "{swiftbar}");
         let long = bar([asks(&"x".repeat(100))]).text(Format::Plain);
         assert_eq!(long.chars().count(), "⚑1 shop: ".chars().count() + REQUEST_WIDTH);
         assert_eq!(bar([asks_for(None)]).text(Format::Plain), "⚑1 shop", "its text is not known");

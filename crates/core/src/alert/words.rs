@@ -328,7 +328,7 @@ mod tests {
         let says = |row: &Row| one(&unasking(&key, row), Cause::NeedsPermission, 0, false, None, Detail::Full).1;
         let told = row(Some("rm -rf build"));
         assert_eq!(says(&told), "Bash: rm -rf build");
-        assert_eq!(told.reason(Moment::default().wall), "asks for Bash: rm -rf build");
+        assert_eq!(told.reason(Moment::default().wall), "rm -rf build (asks for permission: Bash)");
         assert_eq!(says(&row(None)), "Asks for permission: Bash");
     }
 

@@ -418,13 +418,8 @@ impl Row {
 
     /// Why it has its status, in words that do not age.
     pub fn ageless_reason(&self) -> String {
-        let Some(asks) = self.request_text() else { return self.because.to_string() };
-        let kind = self.request.as_ref().map(|request| &*request.kind);
-        // Its status says that it is a permission.
-        match kind.or_else(|| Some(self.because.reason.asks_permission()?.0)) {
-            Some(kind) => format!("asks for {kind}: {asks}"),
-            None => format!("{}: {asks}", self.because),
-        }
+        let asks = self.request_text().map(|asks| format!("{asks} ({})", self.because));
+        asks.unwrap_or_else(|| self.because.to_string())
     }
 
     /// When the wording of its age, or of its turn's age, changes next, by the wall clock.

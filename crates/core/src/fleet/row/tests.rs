@@ -31,7 +31,7 @@ fn a_reason_has_the_age_of_the_turn_or_the_text_of_the_request() {
             RequestView { id: "r".into(), kind: "shell".into(), text, paths: Vec::new(), reads_plain: true, by: None };
         Row { request: Some(request), ..row(Status::NeedsPermission, "asks for permission: shell") }
     };
-    assert_eq!(asks(Some("rm -rf\nbuild")).reason(now), "asks for shell: rm -rf build");
+    assert_eq!(asks(Some("rm -rf\nbuild")).reason(now), "rm -rf build (asks for permission: shell)");
     assert_eq!(asks(None).reason(now), "asks for permission: shell");
     let asks = Row { turn: turn(START), ..asks(None) };
     assert_eq!(asks.reason(now), "asks for permission: shell; 12 min, 8 tools");
