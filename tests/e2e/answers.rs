@@ -428,7 +428,7 @@ fn a_plan_can_be_approved_interactively_or_rejected() {
         pilot.wait_status_in_tray(&id, "idle", ""); // Not an earlier plan with the same words.
         stage.session.set_mode("plan");
         stage.session.send(&format!("SCRIPT:plan Paint the fence {n}"));
-        pilot.wait_status_in_tray(&id, "needs-input", "(Approve, and go on interactively, Do not approve)")
+        pilot.wait_status_in_tray(&id, "needs-input", "Approve, and go on interactively or Do not approve")
     };
     let row = present(1);
     assert_eq!(row["question"]["text"], "Paint the fence white.", "{row}");

@@ -49,7 +49,7 @@ fn codex_in_terminals_with_a_daemon() {
     assert!(ran.code == Some(0), "{ran:?}");
     pilot.wait_status(&id, "idle", "stopped");
     let ran = pilot.run(&["stop", &id, "--end", "--yes"]);
-    assert!(ran.code == Some(4) && ran.err.contains("never signalled"), "{ran:?}");
+    assert!(ran.code == Some(4) && ran.err.contains("close the session in its terminal"), "{ran:?}");
 
     terminal.enter("SCRIPT:hang Think on");
     pilot.wait_status(&id, "working", "");
