@@ -310,7 +310,10 @@ fn case_195_without_a_bridge_the_status_and_the_refusals_say_how_to_be_covered()
     assert!(status.contains("not installed; `pilotlight bridge install` does it"), "{status}");
     assert!(status.contains("started anew after `pilotlight bridge install`"), "{status}");
     let ran = without_tray(&home, &model, &["deny", "--yes", &terminal.folder.id()]);
-    assert!(ran.code == Some(4) && ran.err.contains("`pilotlight bridge install`, then restart the session"), "{ran:?}");
+    assert!(
+        ran.code == Some(4) && ran.err.contains("`pilotlight bridge install`, then restart the session"),
+        "{ran:?}"
+    );
 }
 
 /// The files serve all homes of a user: they stay as long as any home refers to them, or may.
