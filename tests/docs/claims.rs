@@ -16,9 +16,9 @@ fn named_tests(text: &str) -> Vec<(String, String)> {
     quoted.filter_map(|word| word.split_once(".rs::").map(|(file, name)| (format!("{file}.rs"), name.into()))).collect()
 }
 
-/// What the rows of SECURITY.md's tables are shown by, each with its row.
+/// The tests that the rows of SECURITY.md's tables name, each with its row.
 fn shown_by(text: &str) -> Vec<(&str, Vec<&str>)> {
-    let is_head = |row: &str| row == "| threat | answer | shown by |" || row.starts_with("|-");
+    let is_head = |row: &str| row == "| threat | what stops it | test |" || row.starts_with("|-");
     let rows = text.lines().filter(|line| line.starts_with('|') && !is_head(line));
     rows.map(|row| {
         let cells: Vec<&str> = row.trim_matches('|').trim().split(" | ").collect();
