@@ -78,28 +78,34 @@ fn schema() -> Value {
         "state" => json!({"enum": ["alive", "gone", "unknown"]}),
         "attachable" => described(
             json!({"type": ["boolean", "null"]}),
-            "whether it is a server that can be attached to; null: not tried",
+            "whether it is a server to which Pilotlight can attach; null: not tried yet",
         ),
         "bridge" => described(
             json!({"enum": ["joined", "elevated", null]}),
-            "the bridge to its terminal; elevated: it may answer permission requests; null: no bridge, or no tray to ask",
+            "the bridge to its terminal; an elevated bridge may answer permission requests; null: no bridge, or no \
+             tray to ask",
         ),
         other => panic!("{other} of an owner is new: describe it here and in docs/json.md"),
     };
     let field = |name: &str| match name {
         "id" => described(text.clone(), "the name of the session's folder"),
-        "name" => described(text.clone(), "its title, else its folder; made unique among all sessions"),
+        "name" => {
+            described(text.clone(), "its title, or its folder if it has no title; made unique among all sessions")
+        }
         "cwd" => described(optional_text.clone(), "its working folder"),
-        "branch" => described(optional_text.clone(), "the git branch there"),
+        "branch" => described(optional_text.clone(), "the git branch in that folder"),
         "kind" => described(one_of(kinds.clone()), "the kind of program that runs it"),
         "status" => described(one_of(statuses.clone()), "what it does, or what it needs"),
-        "since" => described(time.clone(), "since when it has its status"),
+        "since" => described(time.clone(), "when it got this status"),
         "last_progress" => described(
             json!({"type": ["string", "null"], "format": "date-time"}),
-            "when it was last seen doing something, in its log or on its connection to the model",
+            "when it last did something: a step in its log, or data of an answer that was arriving; null: never seen",
         ),
-        "because" => described(text.clone(), "why it has its status, in words; these may change"),
-        "unseen" => described(json!({"type": "boolean"}), "it became idle, or asked, since the user last looked"),
+        "because" => described(text.clone(), "the reason for the status; its wording may change"),
+        "unseen" => described(
+            json!({"type": "boolean"}),
+            "whether it became idle, or asked something, since the user last looked",
+        ),
         "owner" => {
             let owner = object(&row["owner"], &owner_field);
             described(
@@ -109,38 +115,41 @@ fn schema() -> Value {
         }
         "background" => {
             let line = |name: &str| match name {
-                "name" => described(text.clone(), "what it is for, or its kind, or its id"),
-                "does" => described(optional_text.clone(), "the tool that it has open, and what that works on"),
-                "since" => described(time.clone(), "when it began, as far as that was read"),
-                "last" => described(time.clone(), "its last sign of life, as of this line"),
+                "name" => described(text.clone(), "its task, else its name, kind or id"),
+                "does" => described(
+                    optional_text.clone(),
+                    "the tool that it is running, and what the tool works on; null: none",
+                ),
+                "since" => described(time.clone(), "when it began"),
+                "last" => described(time.clone(), "its last sign of life when this line was printed"),
                 other => panic!("{other} of a sub-agent is new: describe it here and in docs/json.md"),
             };
             let line = object(&row["background"]["list"][0], &line);
             let list = described(
                 json!({"type": "array", "items": line}),
-                "the sub-agents at work, at most 50, also those that the turn waits for",
+                "at most 50 working sub-agents, including those that the turn waits for",
             );
             let part = |name: &str| if name == "list" { list.clone() } else { count.clone() };
             described(object(&row["background"], &part), "its work in the background")
         }
         "context" => {
             let part = |name: &str| match name {
-                "used" => described(count.clone(), "what its last request to the model used"),
+                "used" => described(count.clone(), "how many tokens the last request to the model used"),
                 "window" => described(
                     json!({"type": ["integer", "null"], "minimum": 0}),
-                    "the most that it can use; null: its log does not tell",
+                    "the size of the context, in tokens; null: its log does not have it",
                 ),
                 other => panic!("{other} of a context is new: describe it here and in docs/json.md"),
             };
             let context = object(&row["context"], &part);
             described(
                 json!({"anyOf": [context, {"type": "null"}]}),
-                "how much of its context it uses, in tokens, as of this line; null: not known",
+                "how much of its context it used when this line was printed; null: not known",
             )
         }
         "actions" => {
             let action = one_of(actions.clone());
-            described(json!({"type": "array", "items": action}), "the actions that would not be refused now")
+            described(json!({"type": "array", "items": action}), "the actions that are possible now")
         }
         "label" => described(
             text.clone(),
@@ -165,12 +174,13 @@ fn schema() -> Value {
                 }
                 "text" => described(
                     optional_text.clone(),
-                    "all that it asks for, unaltered: a command, an address, a path with what needs it; null: no single \
-                     text says that, or it is longer than 2000 characters",
+                    "the full request as the log has it, unaltered: a command, an address, a path with what needs it; \
+                     null: no single text describes it, or it is longer than 2000 characters",
                 ),
                 "paths" => described(
                     json!({"type": "array", "items": text.clone()}),
-                    "the paths that it asks to reach, to read or to write; which ones a command touches is not known",
+                    "the paths that it asks to reach, read or write; it cannot list the paths that a command will \
+                     touch",
                 ),
                 "reads_plain" => described(
                     json!({"type": "boolean"}),
@@ -178,38 +188,43 @@ fn schema() -> Value {
                 ),
                 "by" => described(
                     json!({"type": ["string", "null"]}),
-                    "the sub-agent that asks: what it is for, or its kind, or its id; null: the session itself",
+                    "the sub-agent that asks: its task, else its name, kind or id; null: the session itself asks",
                 ),
                 other => panic!("{other} of a request is new: describe it here and in docs/json.md"),
             };
             let request = object(&row["request"], &part);
             described(
                 json!({"anyOf": [request, {"type": "null"}]}),
-                "its oldest permission request, if it is `needs-permission` and its log has the request; else null",
+                "the oldest permission request of a `needs-permission` session; null: its log has none",
             )
         }
         "wakes_at" => described(
             json!({"type": ["string", "null"], "format": "date-time"}),
-            "when it prompts itself by a schedule, if it is idle until then; null: it does not, or that is not known",
+            "when an idle session will prompt itself, because a schedule in its log says so; null: no schedule, or \
+             not known",
         ),
         "limit_until" => described(
             json!({"type": ["string", "null"], "format": "date-time"}),
-            "when the limit of usage is over by which its last turn failed, also once it is; null: it did not, or its log \
-             does not tell",
+            "when the usage limit ends, or ended, that made its last turn fail; null: it failed for another reason, \
+             or its log does not say",
         ),
         "reached" => described(
             json!({"type": "boolean"}),
-            "whether its machine is reached; if not, all else is as that machine told it last",
+            "whether its machine is reached; if not, the other fields say what was known last",
         ),
-        "host" => {
-            described(optional_text.clone(), "the machine that it is on, by its name in the settings; null: this one")
-        }
-        "agent" => described(text.clone(), "the agent that it is of: `copilot`, or what `pilotlight report` named"),
+        "host" => described(
+            optional_text.clone(),
+            "the machine that it is on, by its name in the settings; null: this machine",
+        ),
+        "agent" => described(
+            text.clone(),
+            "the agent that runs it: `copilot`, `claude-code`, `codex`, or the name that `pilotlight report` gave",
+        ),
         "question" => {
             let words = |name: &str| match name {
                 "id" => described(
                     optional_text.clone(),
-                    "what `answer --request` takes; null: it cannot be answered from here, or no tray runs that would know",
+                    "what `answer --request` takes; null: Pilotlight cannot answer it, or no tray runs",
                 ),
                 "text" => text.clone(),
                 "choices" => json!({"type": "array", "items": text.clone()}),
@@ -218,7 +233,7 @@ fn schema() -> Value {
             let question = object(&row["question"], &words);
             described(
                 json!({"anyOf": [question, {"type": "null"}]}),
-                "its question, if it is `needs-input` and the question is known; else null",
+                "the question of a `needs-input` session; null: Pilotlight does not know one",
             )
         }
         other => panic!("{other} of a session is new: describe it here and in docs/json.md"),
@@ -233,7 +248,8 @@ fn schema() -> Value {
     });
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "A line of `pilotlight watch --json`, or an element of the array that `pilotlight status --json` prints",
+        "title": "A line of `pilotlight watch --json`, or an element of the array that `pilotlight status --json` \
+         prints",
         "anyOf": [session, removed],
     })
 }
