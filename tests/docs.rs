@@ -1,5 +1,5 @@
 //! The documents agree with the program as far as a test can check: links and named files exist, commands parse,
-//! settings are known, and docs/config.md shows the real defaults.
+//! settings are known, and docs/config.md shows every key with its real default.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a failing test should say where")]
@@ -16,7 +16,7 @@ mod docs {
 
 use docs::listing::tests;
 use pilotlight_core::verdict::Status;
-use pilotlight_engine::config::{Config, parse};
+use pilotlight_engine::config::{Config, parse, print};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -211,6 +211,13 @@ fn commands_parse() {
     assert!(parsed > 20, "commands were found: {parsed}");
 }
 
+/// The keys in settings, each with its table.
+fn keys(settings: &str) -> BTreeSet<(String, String)> {
+    let tables: toml::Table = toml::from_str(settings).unwrap();
+    let tables = tables.iter().flat_map(|(table, keys)| keys.as_table().unwrap().keys().map(move |key| (table, key)));
+    tables.map(|(table, key)| (table.clone(), key.clone())).collect()
+}
+
 #[test]
 fn settings_are_known_and_the_documented_defaults_are_correct() {
     let mut found = 0;
@@ -237,6 +244,7 @@ fn settings_are_known_and_the_documented_defaults_are_correct() {
                     Config::default(),
                     "docs/config.md shows other defaults"
                 );
+                assert_eq!(keys(&block), keys(&print(&Config::default())), "docs/config.md shows other keys");
             }
             found += 1;
         }
