@@ -81,7 +81,8 @@ fn gone_folder(session: &Session) -> Option<&str> {
 fn note_told(context: &Context, session: &Session, now: Time) {
     let is_read =
         io::stdout().is_terminal() && agent_behind(std::process::id(), &context.config.owners.names).is_none();
-    if session.control.approved_by_command.is_none() || !is_read {
+    let is_told_of = session.control.approved_by_command.is_some() || session.control.approval_unconfirmed.is_some();
+    if !is_told_of || !is_read {
         return;
     }
     let Some(home) = context.home_of(session) else { return };

@@ -52,15 +52,18 @@ pub struct SessionMarks {
     /// When a command last had a request of it approved.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approved: Option<Time>,
-    /// When the user was told of that.
+    /// When a command last sent an approval that nothing confirmed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unconfirmed: Option<Time>,
+    /// When the user was told of these two.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub told: Option<Time>,
 }
 
 impl SessionMarks {
-    fn each(&mut self) -> [&mut Option<Time>; 5] {
-        let Self { seen, attached, left_undone, approved, told } = self;
-        [seen, attached, left_undone, approved, told]
+    fn each(&mut self) -> [&mut Option<Time>; 6] {
+        let Self { seen, attached, left_undone, approved, unconfirmed, told } = self;
+        [seen, attached, left_undone, approved, unconfirmed, told]
     }
 
     /// Without what is later than now.
@@ -134,9 +137,10 @@ impl LastSeen {
 
     /// Fills in what is remembered of a session of this home.
     pub(crate) fn recall(&self, home: HomeHash, session: &mut Session, now: Time) {
-        let SessionMarks { seen, attached, left_undone, approved, told } = self.of(home, &session.id, now);
+        let SessionMarks { seen, attached, left_undone, approved, unconfirmed, told } = self.of(home, &session.id, now);
         session.seen = seen;
         session.control.approved_by_command = approved.filter(|_| told < approved);
+        session.control.approval_unconfirmed = unconfirmed.filter(|_| told < unconfirmed);
         session.liveness.attached = attached;
         session.liveness.left_undone = left_undone;
     }
@@ -219,6 +223,14 @@ mod tests {
         assert!(seen.reload(NOW) && recalled(&seen).is_none(), "other processes learn of it");
         seen.note(HOME, "a", approved(9), NOW);
         assert_eq!(recalled(&seen), Some(Time(9)), "another one is told anew");
+        // One that nothing confirmed is told of by itself.
+        seen.note(HOME, "a", SessionMarks { unconfirmed: Some(Time(8)), ..SessionMarks::default() }, NOW);
+        let mut session = Session::new(pilotlight_core::agent::Agent::default(), "a");
+        seen.recall(HOME, &mut session, NOW);
+        assert_eq!(session.control.approval_unconfirmed, None, "the user was told at that time");
+        seen.note(HOME, "a", SessionMarks { unconfirmed: Some(Time(10)), ..SessionMarks::default() }, NOW);
+        seen.recall(HOME, &mut session, NOW);
+        assert_eq!(session.control.approval_unconfirmed, Some(Time(10)));
     }
 
     #[test]

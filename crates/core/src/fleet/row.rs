@@ -267,14 +267,16 @@ impl Session {
         // Until the user looks at it, here or where the next prompt is typed.
         let prompted = self.observed.facts.marks.prompt.map(|prompt| prompt.at);
         let looked = self.seen.max(prompted);
-        let approved = self.control.approved_by_command.is_some_and(|at| looked.is_none_or(|looked| looked < at));
+        let is_new = |at: Option<Time>| at.is_some_and(|at| looked.is_none_or(|looked| looked < at));
+        let (approved, unconfirmed) = (self.control.approved_by_command, self.control.approval_unconfirmed);
         let notes = [
             (self.observed.contested, Note::Contested { agent: self.observed.agent.clone() }),
             (matches!(self.observed.owner, Owner::Unheld { .. }), Note::Unheld),
             (self.observed.is_untold, Note::Untold { agent: self.observed.agent.clone() }),
             (self.is_approval_requested(), Note::ApprovalRequested),
             (self.approves_all(), Note::ApprovesAll),
-            (approved, Note::Approved),
+            (is_new(approved), Note::Approved),
+            (is_new(unconfirmed), Note::ApprovalUnconfirmed),
             (
                 self.may_be_open() && self.observed.facts.context().is_some_and(|it| it.is_nearly_full()),
                 Note::NearlyFull,

@@ -65,6 +65,9 @@ pub struct Control {
     pub answered_there: Option<Box<str>>,
     /// When a command last had a request approved (wall clock), and not a click.
     pub approved_by_command: Option<Time>,
+    /// When a command last sent an approval of which nothing confirms that it took effect (wall clock).
+    #[serde(default)]
+    pub approval_unconfirmed: Option<Time>,
 }
 
 /// Whether the bridge is installed, and whether this process knows which sessions one reaches.

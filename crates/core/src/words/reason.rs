@@ -103,6 +103,7 @@ said! {
         ApprovalRequested => "a program asks to approve it: approve here?";
         ApprovesAll => "approvals are switched off: it approves everything";
         Approved => "a command approved an earlier request";
+        ApprovalUnconfirmed => "a command sent an approval, and nothing confirms that it took effect";
         LimitUntil { at: Box<str> } => "usage limit until {at}";
         LimitOver { at: Box<str> } => "its usage limit is over since {at}";
         NearlyFull => "its context is nearly full";

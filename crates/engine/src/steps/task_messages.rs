@@ -99,11 +99,13 @@ impl Engine {
             let is_known =
                 matches!(outcome, Outcome::Done(_) | Outcome::Failed(_)) && continuation != Continuation::Sent;
             let is_undone = is_known && action.is(ActionFlag::Counted) && is_attached;
-            let is_approved = is_approval_by_command && may_be_done;
+            let is_unconfirmed = matches!(outcome, Outcome::Unconfirmed(_));
+            let approval = is_approval_by_command.then_some(now).filter(|_| may_be_done);
             let marks = SessionMarks {
                 attached: (is_attached && !session.control.server.is_attached()).then_some(now),
                 left_undone: cut_off.filter(|_| is_undone),
-                approved: is_approved.then_some(now),
+                approved: approval.filter(|_| !is_unconfirmed),
+                unconfirmed: approval.filter(|_| is_unconfirmed),
                 // Whoever ended it knows in what state it is.
                 seen: (action.is(ActionFlag::EndsOwner) && matches!(outcome, Outcome::Done(_))).then_some(now),
                 ..SessionMarks::default()

@@ -136,6 +136,11 @@ fn case_350_that_a_command_approved_is_told_until_the_session_is_looked_at_or_pr
         row.because.to_string().contains("a command approved")
     };
     assert!(tells(&session));
+    let mut unconfirmed = Session::default();
+    unconfirmed.control.approval_unconfirmed = Some(START);
+    let (row, _) = unconfirmed.row(Moment::of(START + Span::minutes(1)), &Limits::default());
+    let because = row.because.to_string();
+    assert!(because.contains("nothing confirms that it took effect") && !tells(&unconfirmed), "{because}");
     for (seconds, told) in [(-1, true), (0, false), (1, false)] {
         let at = START + Span::seconds(seconds);
         session.observed.facts.marks.prompt = Some(Mark { event: 1, at });
