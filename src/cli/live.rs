@@ -68,6 +68,7 @@ pub(super) fn run(context: Context) -> anyhow::Result<ExitCode> {
     }
     let mut table = LiveTable::new(Arc::new(context), engine.command_sender())?;
     table.is_beside_tray = table.context.demo.is_none();
+    table.look_for_bridges();
     let result = watch_until_stopped(engine, &mut table);
     let written = std::mem::replace(&mut table.result, Ok(()));
     drop(table); // restores the terminal before any error is printed
@@ -170,6 +171,13 @@ impl LiveTable {
         }
     }
 
+    /// Looks which bridges are installed: on disk, so that no redraw does.
+    fn look_for_bridges(&mut self) {
+        if self.is_beside_tray {
+            self.bridged = installed_bridges();
+        }
+    }
+
     /// Handles the keys that were pressed. Breaks if the table is to end.
     fn handle_keys(&mut self, rows: &[Row]) -> io::Result<ControlFlow<()>> {
         match self.foreground.as_ref().and_then(ForegroundCommand::ended) {
@@ -185,6 +193,7 @@ impl LiveTable {
             && let Some(key) = self.keyboard.typed()
         {
             self.refused = None;
+            self.look_for_bridges();
             match (key, &mut self.screen) {
                 (Pressed::Quit, Screen::Table) => return Ok(ControlFlow::Break(())),
                 (Pressed::Quit | Pressed::Back, _)
@@ -393,9 +402,6 @@ impl View for LiveTable {
         let troubles = fleet.troubles().iter().map(|trouble| trouble.words(now.wall));
         self.troubles = troubles.chain(fleet.twins().iter().map(ToString::to_string)).collect();
         self.unreached = fleet.troubles().iter().map(|trouble| Arc::clone(&trouble.host)).collect();
-        if self.is_beside_tray && rows.iter().any(|row| row.status.waits()) {
-            self.bridged = installed_bridges();
-        }
         let drawn = self.handle_keys(&rows).and_then(|flow| match self.foreground {
             None => self.draw(fleet, &rows, now).map(|()| flow),
             Some(_) => Ok(flow),
