@@ -179,6 +179,11 @@ impl Watcher {
         }
     }
 
+    /// Whether a session that is held has no watch: its folder is not there yet, or the system has no more to give.
+    pub fn lacks_watch(&self, key: &Key) -> bool {
+        self.source.as_ref().is_some_and(|source| source.lacks_watch(key))
+    }
+
     /// Watches the folder of an old session, which will most likely never change again, with less memory. Returns
     /// whether it is watched now.
     pub fn watch_old_session(&mut self, key: &Key, path: &Path) -> bool {

@@ -219,6 +219,10 @@ impl Disk {
             }
             let key = Key::new(home, id);
             if world.fleet.holds(&key) {
+                // The folder of its first file may have appeared: it is watched once it is read.
+                if self.watcher.lacks_watch(&key) {
+                    self.agenda.push_urgent(key.clone());
+                }
                 listing.held.insert(key.id);
             } else {
                 self.agenda.push_other(key);

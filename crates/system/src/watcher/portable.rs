@@ -107,6 +107,11 @@ impl Source {
         false
     }
 
+    /// A session is watched with its home.
+    pub(super) const fn lacks_watch(&self, _: &Key) -> bool {
+        false
+    }
+
     /// Why changes of a session in this folder may cause no event, if they may not.
     pub(super) fn no_file_events(&self, _: &Key, path: &Path) -> Option<NoFileEvents> {
         let Some(file_system) = path.ancestors().find_map(|folder| self.watched.get(folder)) else {

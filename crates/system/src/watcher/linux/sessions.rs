@@ -4,6 +4,7 @@ use super::place::Place;
 use super::{CHANGES, Source};
 use crate::file_system::without_file_events;
 use crate::watcher::hints::Refusal;
+use crate::watcher::route::Scope;
 use pilotlight_core::session::{HomeId, Key, NoFileEvents};
 use std::path::{Path, PathBuf};
 
@@ -69,9 +70,29 @@ impl Source {
     }
 
     /// Why changes of a current session may cause no event, if they may not.
-    pub(in crate::watcher) fn no_file_events(&self, key: &Key, _: &Path) -> Option<NoFileEvents> {
-        let Some((_, file_system)) = self.held.get(key) else { return Some(NoFileEvents::Refused) };
+    pub(in crate::watcher) fn no_file_events(&self, key: &Key, path: &Path) -> Option<NoFileEvents> {
+        let file_system = match self.held.get(key) {
+            Some((_, file_system)) => *file_system,
+            // Its folder appears with its first file.
+            None => match self.watched_above(key, path) {
+                Some(above) => without_file_events(above),
+                None => return Some(NoFileEvents::Refused),
+            },
+        };
         file_system.map(|kind| NoFileEvents::FileSystem(kind.into()))
+    }
+
+    /// Whether a current session has no watch.
+    pub(in crate::watcher) fn lacks_watch(&self, key: &Key) -> bool {
+        !self.held.contains_key(key)
+    }
+
+    /// Where the folder that a session is to share is not there yet: the one above it that is, if what appears in that causes an event.
+    fn watched_above<'a>(&self, key: &Key, path: &'a Path) -> Option<&'a Path> {
+        let folder = self.shared_folder(key, path).filter(|folder| !folder.exists())?;
+        let above = folder.ancestors().find(|above| above.exists())?;
+        let is_watched = |above: &Path| self.folders.get(above).is_some_and(|(_, scope)| *scope >= Scope::Entries);
+        (is_watched(above) || above.canonicalize().is_ok_and(|real| is_watched(&real))).then_some(above)
     }
 
     pub(in crate::watcher) fn watch_old_session(&mut self, key: &Key, path: &Path) -> Result<(), Refusal> {

@@ -3,7 +3,7 @@
 use super::super::filter::Home;
 use super::super::plan::{TEST_FILES, TEST_PLAN};
 use super::*;
-use pilotlight_core::session::{HomeId, Key};
+use pilotlight_core::session::{HomeId, Key, NoFileEvents};
 use std::fs;
 
 fn of(root: &Path) -> Home {
@@ -272,4 +272,27 @@ fn a_program_tells_once_that_it_was_opened_and_is_watched_through_its_links() {
     fs::read(at("bin/claude")).unwrap();
     source.hints = Hints::default();
     assert!(source.read() && !is_told(&mut source) && source.programs.is_empty());
+}
+
+/// Nothing has been written of it, and nothing is there to be watched.
+#[test]
+fn case_865_a_session_whose_folder_is_not_there_yet_is_not_looked_at_again_and_again() {
+    let scratch = tempfile::tempdir().unwrap();
+    let root = scratch.path().canonicalize().unwrap().join("sessions");
+    fs::create_dir(&root).unwrap();
+    let of = Home { plan: &TEST_FILES, names: vec![root.clone()] };
+    let mut source = Source::new(Filter { homes: vec![of], ..Filter::default() }).unwrap();
+    let (folder, log) = (root.join("2026/11"), root.join("2026/11/one.json"));
+    assert!(matches!(source.watch_session(&one(), &log), Err(Refusal::Gone)));
+    let refused = Some(NoFileEvents::Refused);
+    assert_eq!(source.no_file_events(&one(), &log), refused, "nothing reports that the folder appears");
+    assert!(source.watch(&root).is_ok());
+    assert_eq!((source.no_file_events(&one(), &log), source.lacks_watch(&one())), (None, true));
+    fs::create_dir_all(&folder).unwrap();
+    assert_eq!(hints(&mut source).homes, [HomeId::default()].into());
+    assert_eq!(source.no_file_events(&one(), &log), refused, "it could be watched, and is not");
+    assert!(matches!(source.watch_session(&one(), &log), Ok(true)));
+    assert_eq!((source.no_file_events(&one(), &log), source.lacks_watch(&one())), (None, false));
+    fs::write(&log, "{}\n").unwrap();
+    assert_eq!(hints(&mut source).folders, [one()].into());
 }
