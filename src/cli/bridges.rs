@@ -11,7 +11,7 @@ use pilotlight_agents::claude_code::ClaudeCode;
 use pilotlight_agents::claude_code::bridge::files::Files as HookFiles;
 use pilotlight_agents::copilot::bridge::{BridgeConfig, Files as BridgeFiles, is_listened_to};
 #[cfg(unix)]
-use pilotlight_agents::hooks::HookConfig;
+use pilotlight_agents::hooks::{HookConfig, Memory};
 use pilotlight_agents::opencode;
 use pilotlight_agents::opencode::bridge::files::Files as PluginFiles;
 #[cfg(unix)]
@@ -43,9 +43,10 @@ pub(super) fn installed_bridges() -> Vec<&'static str> {
 #[cfg(unix)]
 pub(super) fn listen_to_hooks(engine: &mut Engine, project: &Folders, folder: &Path, shared: bool) {
     let (hook, plugin) = (HookFiles::new(project), PluginFiles::new(project));
+    let memory = Memory::default();
     let config = |is_installed| {
         let is_users = origin::is_listener_of_user;
-        HookConfig { folder: folder.to_owned(), is_installed, is_users, shared }
+        HookConfig { folder: folder.to_owned(), is_installed, is_users, shared, memory: memory.clone() }
     };
     let hooks = config(Box::new(move || hook.is_installed()));
     engine.listen_to_bridges(claude_code::bridge::Bridges::at(hooks));

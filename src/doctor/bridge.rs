@@ -9,12 +9,20 @@ use pilotlight_agents::bridge::{Installed, Installer};
 use pilotlight_agents::claude_code::bridge::files::{Files as HookFiles, HookProgram};
 use pilotlight_agents::copilot::bridge::files::Files;
 use pilotlight_agents::opencode::bridge::files::{Files as PluginFiles, PluginFile};
+#[cfg(unix)]
+use pilotlight_agents::{claude_code, copilot, opencode};
 use pilotlight_core::fleet::{Kind, Session};
 use pilotlight_core::owner::Owner;
 use pilotlight_core::session::{Allows, Observed};
 use pilotlight_core::text::counted;
 use pilotlight_system::paths;
+#[cfg(unix)]
+use pilotlight_system::paths::Folders;
+#[cfg(unix)]
+use pilotlight_system::runtime::{Runtime, is_listened_to, is_tray_of};
 use std::path::Path;
+#[cfg(unix)]
+use std::path::PathBuf;
 
 const CHECK: &str = "bridge";
 
@@ -34,7 +42,32 @@ pub(super) fn bridge(context: &CheckContext) -> Vec<Finding> {
     if !plugin.used(&context.homes, false).is_empty() {
         findings.extend(of_agent(context, &plugin, |home| of_plugin(&plugin, home)));
     }
+    #[cfg(unix)]
+    findings.extend(unheard(context, &project));
     findings
+}
+
+/// The bridges that the running tray does not listen for, although they are installed: their socket is gone.
+#[cfg(unix)]
+fn unheard(context: &CheckContext, project: &Folders) -> Vec<Finding> {
+    let note = |folder: &&PathBuf| Runtime::open(folder).ok()??.note();
+    let is_trays = |folder: &&PathBuf| note(folder).is_some_and(|note| is_tray_of(folder, note.process));
+    let Some(folder) = context.runtime_folders.iter().find(is_trays) else { return Vec::new() };
+    let bridges: [(Box<dyn Installer>, &str); 3] = [
+        (Box::new(Files::new(project)), copilot::bridge::socket::SOCKET),
+        (Box::new(HookFiles::new(project)), claude_code::bridge::SOCKET),
+        (Box::new(PluginFiles::new(project)), opencode::bridge::SOCKET),
+    ];
+    let is_unheard = |(installer, socket): &(Box<dyn Installer>, &str)| {
+        installer.is_installed() && !is_listened_to(&folder.join(socket))
+    };
+    let unheard = bridges.into_iter().filter(is_unheard).map(|(installer, socket)| {
+        let (agent, path) = (installer.adapter().agent(), folder.join(socket));
+        let text = format!("{agent} does not reach the tray, which runs: {} is gone", path.display());
+        Finding::problem(CHECK, text, "quit the tray from its menu, and start it again")
+            .redacted("the tray runs, and a socket of a bridge is gone")
+    });
+    unheard.collect()
 }
 
 /// What was found: how bad it is, what to tell the user, the same for strangers, and what to do about it.

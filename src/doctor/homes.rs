@@ -164,11 +164,14 @@ fn locks(sessions: &[Session]) -> Vec<Finding> {
     let conflicts = sessions.iter().filter_map(|session| {
         let is_forked = session.observed.facts.forked && matches!(session.observed.owner, Owner::Alive { .. });
         let what = match session.observed.contested {
-            true => format!("two live processes have {}", session.observed.agent.contested()),
+            true => session.observed.agent.contested().to_owned(),
             false => is_forked.then(|| "two processes write its log".to_owned())?,
         };
         let text = format!("session {}: {what}", shown(session));
-        let remedy = "end it in one of the two places: each continues with a history of its own";
+        let remedy = match session.observed.hook_report {
+            Some(_) => "answer it in its terminal; if you did not start both programs, find out what started the other",
+            None => "end it in one of the two places: each continues with a history of its own",
+        };
         Some(Finding::problem(CHECK, text, remedy).redacted(format!("conflict: {what}")))
     });
     findings.extend(conflicts.take(EACH));

@@ -12,7 +12,7 @@ use pilotlight_engine::last_seen;
 use pilotlight_system::log;
 use pilotlight_system::note::Note;
 use pilotlight_system::process::is_stopped;
-use pilotlight_system::runtime::{Runtime, SOCKET};
+use pilotlight_system::runtime::{Runtime, SOCKET, is_tray_of};
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -149,7 +149,15 @@ fn running_tray(folders: &[PathBuf]) -> Vec<Finding> {
             }
         };
         findings.push(match socket_state(folder) {
-            Ok(SocketState::Absent) => continue,
+            Ok(SocketState::Absent) => match runtime.note().filter(|note| is_tray_of(folder, note.process)) {
+                Some(note) => {
+                    let text =
+                        format!("runs, and no command reaches it: {} is gone ({note})", folder.join(SOCKET).display());
+                    Finding::problem(CHECK, text, "quit it from its menu, and start it again")
+                        .redacted("runs, and its control socket is gone")
+                }
+                None => continue,
+            },
             Ok(SocketState::Served) => served(runtime.note()),
             Ok(SocketState::Stale) => {
                 let socket = folder.join(SOCKET);

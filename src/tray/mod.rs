@@ -281,14 +281,26 @@ struct EngineThread<S> {
 impl<S: Fn(MainEvent)> EngineThread<S> {
     /// Runs the engine to its end, then ends the main thread's loop and cleans up. Returns whether nothing failed there.
     fn run(self) -> bool {
-        let Self { runtime, signals, engine, mut feed, followers, control_folder, judge, to_main, main_done, at_end } =
-            self;
+        let Self {
+            runtime,
+            signals,
+            mut engine,
+            mut feed,
+            followers,
+            control_folder,
+            judge,
+            to_main,
+            main_done,
+            at_end,
+        } = self;
         let orders = engine.command_sender();
         runtime.block_on(async {
             for follower in followers {
                 tokio::spawn(follower);
             }
-            let _served = control_folder.and_then(|folder| serve(&folder, judge, orders));
+            if let Some(control) = control_folder.and_then(|folder| serve(&folder, judge, orders)) {
+                engine.serve(control);
+            }
             engine.run(signals, &mut feed).await;
             feed.close().await;
         });

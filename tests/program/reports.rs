@@ -49,24 +49,30 @@ fn reports(user: &User) -> PathBuf {
 }
 
 /// A process that looks like an agent: it runs the commands that it is sent, as `sh -c`, and lives on.
-struct Agent(Child);
+struct Agent(Child, &'static str);
 
 impl Agent {
     fn start(user: &User) -> Self {
-        let program = user.scratch.path().join("someagent");
-        copy_program("/bin/sh", &program);
+        Self::named("someagent", user)
+    }
+
+    fn named(name: &'static str, user: &User) -> Self {
+        let program = user.scratch.path().join(name);
+        if !program.exists() {
+            copy_program("/bin/sh", &program);
+        }
         let mut command = Command::new(program);
         let loops = r#"while read -r line; do /bin/sh -c "$line; :"; done"#;
         command
             .args(["-c", loops])
             .env_clear()
             .envs(user.pilotlight(&[]).get_envs().filter_map(|(k, v)| Some((k, v?))));
-        Self(command.stdin(Stdio::piped()).spawn().unwrap())
+        Self(command.stdin(Stdio::piped()).spawn().unwrap(), name)
     }
 
     fn hook(&mut self, line: &str) {
         let program = env!("CARGO_BIN_EXE_pilotlight");
-        writeln!(self.0.stdin.as_mut().unwrap(), "{program} report --agent someagent {line}").unwrap();
+        writeln!(self.0.stdin.as_mut().unwrap(), "{program} report --agent {} {line}", self.1).unwrap();
     }
 
     fn kill(&mut self) {
@@ -132,6 +138,28 @@ fn case_276_a_reported_session_is_gone_with_the_process_that_ran_its_hook() {
     gone(&user, &watch, "two");
     // Neither is there for whoever looks later.
     assert_eq!(user.rows(&["--all"]), Vec::<Value>::new());
+}
+
+/// A tool below a program of opencode's name reports another one's session.
+#[test]
+fn case_860_a_session_of_an_agent_that_asks_over_a_hook_stays_with_its_process() {
+    let user = User::new();
+    let (mut own, mut other) = (Agent::named("opencode", &user), Agent::named("opencode", &user));
+    let watch = user.watch();
+    own.hook("--session ses_1 --state blocked --title 'Paint the fence'");
+    both(&user, &watch, "ses_1", |row| row["status"] == "needs-input");
+    other.hook("--session ses_1 --state blocked --title 'Another title' --reason 'rm -r .'");
+    let row = both(&user, &watch, "ses_1", |row| row["because"].as_str().unwrap().contains("conflict"));
+    assert_eq!(row["because"], "waits for you, by its hook; conflict: two programs say that this session is theirs");
+    assert_eq!((&row["name"], &row["owner"]["pid"]), (&"Paint the fence".into(), &own.0.id().into()));
+    let refused = user.run(&["approve", "--yes", "ses_1"]);
+    let why = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(why.contains("two programs say that this session is theirs: close one in its terminal"), "{why}");
+    other.kill();
+    let is_own = |row: &Value| !row["because"].as_str().unwrap().contains("conflict");
+    assert_eq!(both(&user, &watch, "ses_1", is_own)["owner"]["pid"], own.0.id());
+    own.kill();
+    gone(&user, &watch, "ses_1");
 }
 
 #[test]

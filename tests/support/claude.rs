@@ -317,6 +317,7 @@ async fn messages(State(compact): State<PathBuf>, Json(request): Json<Value>) ->
             (Some("I write it."), Some(("Write", input)))
         }
         ("forge", 0) => (Some("I paint."), Some(bash("sh ./forge", json!({})))),
+        ("become", 0) => (Some("I paint."), Some(bash("exec sh ./forge", json!({})))),
         ("run", 0) => (Some("I run it."), Some(bash("npm run paint", json!({})))),
         ("sizes", 0) => {
             let options = |labels: &[&str]| {

@@ -7,7 +7,7 @@ use crate::channel::{Bridge, Connection, Keep, Servers, Service};
 use async_trait::async_trait;
 use pilotlight_core::action;
 use pilotlight_core::order::Step;
-use pilotlight_core::session::{About, Observed};
+use pilotlight_core::session::{About, LetGo, Observed};
 use pilotlight_core::time::Span;
 use pilotlight_core::turn::Request;
 use pilotlight_core::verdict::Asking;
@@ -93,6 +93,14 @@ pub trait Bridges: Send {
     /// Listens from now on if the user has installed the bridge, and not if it was removed.
     fn update_listener(&mut self);
 
+    /// The socket at which we listen, if we do and it has a file.
+    fn socket(&self) -> Option<PathBuf> {
+        None
+    }
+
+    /// Makes the socket again if its file was removed.
+    fn renew_socket(&mut self) {}
+
     /// What is next heard of one. Never ready while nobody listens.
     fn poll_news(&mut self, context: &mut Context<'_>, clock: &Clock) -> Poll<BridgeNews>;
 
@@ -105,6 +113,11 @@ pub trait Bridges: Send {
     /// What the bridge of a session that this process owns has reported, if it is connected. `untried` allows releases of
     /// the agent that it was not tested with.
     fn report(&self, session: &str, owner: u32, untried: bool) -> Option<BridgeReport>;
+
+    /// Why what a session asks over its bridge, which this process owns, is left to its terminal, if it is.
+    fn let_go(&self, _session: &str, _owner: u32) -> Option<LetGo> {
+        None
+    }
 
     /// The bridge of a session that this process owns.
     fn bridge(&self, session: &str, owner: u32) -> Option<Arc<dyn Bridge>>;

@@ -56,7 +56,8 @@ pub fn offer(action: Action, session: &Session, status: Status) -> Result<Does, 
             return Err(Refusal::AnsweredThere);
         }
         Allows::Nothing { why } if action != Action::ShowTerminal => {
-            return Err(Refusal::ReadOnly { why: why.clone() });
+            let left = left_to_terminal(session).filter(|_| is_answer(action) && session.is_blocked());
+            return Err(left.unwrap_or_else(|| Refusal::ReadOnly { why: why.clone() }));
         }
         Allows::Only { actions, why } if !actions.contains(&action) => {
             return Err(Refusal::ReadOnly { why: why.clone() });
@@ -102,7 +103,7 @@ fn takes(action: Action, session: &Session, status: Status) -> Result<(), Refusa
             None if session.is_asked_by_sub_agent() => Refusal::SubAgentAsks,
             None if session.lacks_hook() => match session.observed.untried.clone() {
                 Some(release) => Refusal::UntriedHook { agent: agent(), release },
-                None => Refusal::NoHook,
+                None => left_to_terminal(session).unwrap_or(Refusal::NoHook),
             },
             None => Refusal::AnswerOnlyThere { agent: agent(), remedy: reach::lacks_bridge(session) },
         }),
@@ -129,6 +130,14 @@ fn takes(action: Action, session: &Session, status: Status) -> Result<(), Refusa
             None => Ok(()),
         },
     }
+}
+
+/// Why what it asks over its hook is left to its terminal, if it is.
+fn left_to_terminal(session: &Session) -> Option<Refusal> {
+    if session.observed.contested {
+        return Some(Refusal::Contested { agent: session.observed.agent.clone() });
+    }
+    session.control.let_go.map(|why| Refusal::LetGo { why })
 }
 
 /// Whether a session whose agent takes no orders can be resumed.

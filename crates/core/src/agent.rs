@@ -24,7 +24,7 @@ pub struct Names {
     pub no_owner: &'static str,
     /// How a process that is gone is known to have run it: `its lock was left behind`.
     pub left_behind: &'static str,
-    /// The end of "conflict: two live processes have …": `a lock on it`.
+    /// What shows that two processes run one session: `two live processes have a lock on it`.
     pub contested: &'static str,
 }
 
@@ -37,7 +37,7 @@ impl Names {
             mark,
             no_owner: "no process is known to run it",
             left_behind: "it said no more",
-            contested: "it open",
+            contested: "two live processes have it open",
         }
     }
 }
@@ -53,6 +53,9 @@ pub enum Agent {
 
 /// The agent of a session of which none is known. No session that is shown is of it.
 static UNKNOWN: Names = Names::new("agent", "agent", "agent");
+/// One that is known by its reports alone.
+static REPORTED: Names =
+    Names { contested: "two programs say that this session is theirs", ..Names::new("agent", "agent", "agent") };
 
 impl Default for Agent {
     fn default() -> Self {
@@ -96,7 +99,7 @@ impl Agent {
         self.names().left_behind
     }
 
-    /// What two live processes have that both run one.
+    /// What shows that two processes run one.
     pub fn contested(&self) -> &'static str {
         self.names().contested
     }
@@ -104,7 +107,7 @@ impl Agent {
     fn names(&self) -> &'static Names {
         match self {
             Self::Known(names) => names,
-            Self::Reported(_) => &UNKNOWN,
+            Self::Reported(_) => &REPORTED,
         }
     }
 
@@ -195,7 +198,7 @@ mod tests {
         name: "robot",
         no_owner: "nobody holds it",
         left_behind: "its lock was left",
-        contested: "a lock on it",
+        contested: "two have a lock on it",
         ..UNKNOWN
     };
 
@@ -228,8 +231,9 @@ mod tests {
     fn what_is_said_of_an_agent_alone_comes_from_its_wing() {
         let (robot, other) = (Agent::Known(&ROBOT), Agent::reported("aider").unwrap());
         let said = |agent: &Agent| [agent.no_owner(), agent.left_behind(), agent.contested()];
-        assert_eq!(said(&robot), ["nobody holds it", "its lock was left", "a lock on it"]);
-        assert_eq!(said(&other), said(&Agent::default()), "nothing is known of it");
+        assert_eq!(said(&robot), ["nobody holds it", "its lock was left", "two have a lock on it"]);
+        assert_eq!(said(&other)[..2], said(&Agent::default())[..2], "nothing is known of it");
+        assert_eq!(other.contested(), "two programs say that this session is theirs");
     }
 
     #[test]

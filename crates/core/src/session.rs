@@ -2,7 +2,7 @@
 
 mod control;
 
-pub use control::{Bridge, BridgeSetup, Control, ServerState};
+pub use control::{Bridge, BridgeSetup, Control, LetGo, ServerState};
 
 use super::action::spec::Action;
 use super::agent::Agent;
@@ -13,7 +13,7 @@ use super::remote::Remote;
 use super::stream_probe::ProbeResult;
 use super::time::Moment;
 use super::time::{Span, Time};
-use super::verdict::hook_report::HookReport;
+use super::verdict::hook_report::{HookActivity, HookReport};
 use super::verdict::reported_state::{ReportedState, State, Wait};
 use super::verdict::{Answer, Liveness};
 use serde::{Deserialize, Serialize};
@@ -91,7 +91,7 @@ pub struct Observed {
     /// The processes that have, or may have, it open. Excludes those that created their lock just now
     /// ([`HoldProof::Pending`]).
     pub holders: Vec<u32>,
-    /// Several live processes have a lock on it.
+    /// Several live processes have a lock on it, or say that they run it.
     pub contested: bool,
     /// Why its log cannot be read, in words for the user.
     pub problem: Option<Box<str>>,
@@ -337,6 +337,11 @@ impl Session {
     pub(crate) fn lacks_hook(&self) -> bool {
         let is_reached = self.control.bridge_setup == BridgeSetup::Installed && self.control.bridge.is_none();
         is_reached && self.waits_for().is_some()
+    }
+
+    /// Whether its own hook says that it waits for its user.
+    pub(crate) fn is_blocked(&self) -> bool {
+        self.observed.hook_report.as_ref().is_some_and(|told| told.said == HookActivity::Blocked)
     }
 
     /// What it waits for, as an authority states it.

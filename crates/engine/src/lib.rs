@@ -58,8 +58,8 @@ pub use view::{Settings, View};
 use world::Changes;
 
 use crate::config::Config;
-use crate::control::Command;
 use crate::control::opened::OpenedWindows;
+use crate::control::{Command, ControlServer};
 use crate::hosts::Purpose;
 use connections::Connections;
 use discovered::Discovered;
@@ -90,6 +90,8 @@ pub struct Engine {
     world: World,
     disk: Disk,
     connections: Connections,
+    /// Where commands reach this engine.
+    control: Option<ControlServer>,
     /// The orders that wait for something to happen.
     postponed: Vec<PostponedOrder>,
     /// Called before the first order that may leave us connected to a session.
@@ -127,6 +129,7 @@ impl Engine {
             disk,
             world,
             connections: Connections::new(),
+            control: None,
             postponed: Vec::new(),
             on_first_attach: None,
             outboxes: Outboxes::default(),
@@ -172,6 +175,11 @@ impl Engine {
     /// Listens for the bridges of one more agent. Must be called before [`run`](Self::run).
     pub fn listen_to_bridges(&mut self, bridges: impl Bridges + 'static) {
         self.connections.bridges.push(Box::new(bridges));
+    }
+
+    /// Commands reach this engine there, as long as it runs. Must be called before [`run`](Self::run).
+    pub fn serve(&mut self, control: ControlServer) {
+        self.control = Some(control);
     }
 
     /// From now on, a session that is to be resumed in a terminal is resumed by whoever receives what to run.
@@ -220,6 +228,7 @@ impl Engine {
         self.disk.file_systems.reload(&self.disk.homes);
         self.disk.ask_file_systems(&mut self.world);
         self.connections.start_bridges(&self.world.config);
+        self.watch_sockets();
         self.disk.start_following_config(&self.world, view);
         self.machines().follow();
         self.disk.scan_processes_now(&mut self.world);
@@ -262,6 +271,21 @@ impl Engine {
         let flow = self.show_changes(view);
         self.send_observations();
         flow
+    }
+
+    /// Watches the sockets that are served: one that is removed is made again.
+    fn watch_sockets(&mut self) {
+        let control = self.control.as_ref().map(ControlServer::path);
+        let sockets: Vec<_> = control.into_iter().chain(self.connections.sockets()).collect();
+        self.disk.watcher.watch_sockets(&sockets);
+    }
+
+    /// Makes the sockets again that were removed.
+    fn renew_sockets(&mut self) {
+        if let Some(control) = &mut self.control {
+            control.renew();
+        }
+        self.connections.renew_sockets();
     }
 
     /// Reports outstanding results and closes all connections.

@@ -33,6 +33,8 @@ pub mod mounts;
 mod netlink;
 pub mod network;
 pub mod note;
+#[cfg(unix)]
+pub mod own_socket;
 pub mod packed;
 pub mod paths;
 pub mod plain_file;

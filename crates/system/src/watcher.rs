@@ -110,6 +110,21 @@ impl Watcher {
         }
     }
 
+    /// Watches these sockets, in place of all others: that one is removed or replaced causes a hint.
+    pub fn watch_sockets(&mut self, sockets: &[PathBuf]) {
+        let folders: BTreeSet<_> = sockets.iter().filter_map(|socket| socket.parent().map(Path::to_owned)).collect();
+        let names = sockets.iter().flat_map(|socket| names_of(socket)).collect();
+        if let Some(source) = &mut self.source {
+            source.update_filter(|filter| filter.sockets = names);
+        }
+        for folder in folders {
+            let Some(source) = &mut self.source else { return };
+            let watched = source.watch_entries(&folder);
+            self.record(&folder, watched);
+            self.kept.insert(folder);
+        }
+    }
+
     /// Waits for hints. Cancel-safe. `awake` says that the caller has other work, so that throttling would save no
     /// wakeup.
     pub async fn changed(&mut self, awake: bool) -> Hints {

@@ -111,6 +111,12 @@ impl Request {
         Self { command, too_large, ..self }
     }
 
+    /// About how much memory it takes, in bytes.
+    pub(crate) fn size(&self) -> usize {
+        let optional = [&self.intention, &self.access, &self.command].into_iter().flatten().map(|text| text.len());
+        self.text.len() + self.kind.len() + self.more.as_ref().map_or(0, String::len) + optional.sum::<usize>()
+    }
+
     /// Marks a request of which a part is missing.
     #[must_use]
     pub(crate) fn unread(self, is_unread: bool) -> Self {

@@ -36,7 +36,7 @@ pub(crate) const PROFILE: Profile = Profile {
         mark: "Claude",
         no_owner: "no process names it",
         left_behind: "it left its file behind",
-        contested: "it open",
+        contested: "two live processes have it open",
     },
     program: "claude",
     fingerprint: Some(FINGERPRINT),

@@ -37,7 +37,7 @@ pub use bridges::Bridges;
 pub const AGENT: &str = "claude-code";
 /// The file name of the socket that hooks connect to.
 #[cfg(unix)]
-const SOCKET: &str = "hooks.sock";
+pub const SOCKET: &str = "hooks.sock";
 
 /// The name of the plugin and of its marketplace.
 const NAME: &str = "pilotlight";

@@ -39,7 +39,7 @@ pub(crate) const PROFILE: Profile = Profile {
         mark: "Codex",
         no_owner: "no process holds its lock",
         left_behind: "its lock was left behind",
-        contested: "its lock",
+        contested: "two live processes have its lock",
     },
     program: "codex",
     // Observed: 0.169.0.

@@ -45,7 +45,7 @@ pub const PROFILE: Profile = Profile {
         mark: "Copilot",
         no_owner: "its folder has no lock",
         left_behind: "its lock was left behind",
-        contested: "a lock on it",
+        contested: "two live processes have a lock on it",
     },
     program: "copilot",
     fingerprint: Some(FINGERPRINT),

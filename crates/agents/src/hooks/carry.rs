@@ -2,6 +2,7 @@
 //! The session's user may have answered in the terminal at the same moment: the first one wins, and the agent says which.
 
 use super::listener::Hook;
+use super::memory::{Memory, Share};
 use crate::channel::action_context::ActionContext;
 use crate::channel::answering::{begin_answer, choose};
 use crate::channel::failure::Failure;
@@ -15,7 +16,7 @@ use pilotlight_core::action;
 use pilotlight_core::form::Form;
 use pilotlight_core::order::{self, Decision, Step, Which};
 use pilotlight_core::question::Question;
-use pilotlight_core::session::About;
+use pilotlight_core::session::{About, LetGo};
 use pilotlight_core::stream_probe::Word;
 use pilotlight_core::text::counted;
 use pilotlight_core::time::Moment;
@@ -57,6 +58,15 @@ pub(crate) trait Asks: Clone + Debug + Send + Sync + 'static {
     /// What the hook prints to answer its question with this result of its form. `None` if that is of another form.
     fn reply(&self, result: &Value) -> Option<Value>;
 
+    /// Whether it has more parts than are shown: then nothing of it was read.
+    fn is_too_much(&self) -> bool;
+
+    /// Drops what only its request or question is made of, once that was made. From then on it makes answers alone.
+    fn release(&mut self);
+
+    /// About how much memory is left for its answers, in bytes.
+    fn kept(&self) -> usize;
+
     /// Has the hook print this, and finds out whether that decided.
     ///
     /// # Errors
@@ -74,31 +84,72 @@ pub(crate) struct OpenHook<A> {
     pub(crate) at: Moment,
     /// It was answered by us.
     pub(crate) is_answered: Arc<AtomicBool>,
+    subject: Arc<Subject>,
+}
+
+/// What a hook asks, as it is shown. Made once: it may be large, and is looked at whenever something changes.
+#[derive(Debug)]
+struct Subject {
+    request: Option<Request>,
+    /// The same as the facts of its session have it.
+    in_facts: Option<turn::Request>,
+    form: Option<Result<Form, &'static str>>,
+    asking: Option<Asking>,
+    _share: Share,
 }
 
 impl<A: Asks> OpenHook<A> {
-    /// The question that it asks its user, if it does.
-    fn asking(&self) -> Option<Asking> {
-        let (shown, form) = self.hook.asked.question(&self.request)?;
-        let question = shown.unwrap_or_else(|| Question { id: None, text: UNREADABLE.into(), choices: Vec::new() });
-        let question = match &form {
-            Ok(form) => question.answered_by(&form.request, form.choices.iter().map(|choice| &*choice.words)),
-            Err(_) => question,
+    /// A hook that has come now, to be answered by this id. It takes its share of the memory for all that wait.
+    ///
+    /// # Errors
+    /// There is not as much left, or it cannot be shown.
+    pub(crate) fn new(request: Box<str>, mut hook: Hook<A>, at: Moment, memory: &Memory) -> Result<Self, LetGo> {
+        let asked = &mut hook.asked;
+        if asked.is_too_much() {
+            return Err(LetGo::TooMuch);
+        }
+        let (mut whole, in_facts) = (asked.request(&request), asked.open_request(&request, at));
+        let (shown, form) = asked.question(&request).unzip();
+        let asking = shown.zip(form.as_ref()).map(|(shown, form)| asking(shown, form, at));
+        asked.release();
+        if let Some(whole) = &mut whole {
+            whole.text.shrink_to_fit();
+        }
+        let size = asked.kept() + whole.as_ref().map_or(0, Request::size) + form.as_ref().map_or(0, form_size);
+        let Some(share) = memory.take(size) else {
+            drop((whole, in_facts, form, asking));
+            return Err(Memory::refused(size));
         };
-        Some(Asking { question, since: self.at.wall, form: form.map_err(Into::into) })
+        let subject = Arc::new(Subject { request: whole, in_facts, form, asking, _share: share });
+        Ok(Self { request, hook, at, is_answered: Arc::default(), subject })
     }
+}
+
+/// A question, as its user is asked it.
+fn asking(shown: Option<Question>, form: &Result<Form, &'static str>, at: Moment) -> Asking {
+    let question = shown.unwrap_or_else(|| Question { id: None, text: UNREADABLE.into(), choices: Vec::new() });
+    let question = match form {
+        Ok(form) => question.answered_by(&form.request, form.choices.iter().map(|choice| &*choice.words)),
+        Err(_) => question,
+    };
+    Asking { question, since: at.wall, form: form.clone().map_err(Into::into) }
+}
+
+/// About how much memory a form takes, in bytes: it is kept twice.
+fn form_size(form: &Result<Form, &'static str>) -> usize {
+    let words = |form: &Form| form.text.len() + form.choices.iter().map(|choice| choice.words.len()).sum::<usize>();
+    form.as_ref().map_or(0, |form| 2 * words(form))
 }
 
 /// What the hooks of a session tell of it. `None` if none asks.
 pub(crate) fn report<A: Asks>(open: &[&OpenHook<A>], about: Option<About>) -> Option<BridgeReport> {
-    let in_facts = |open: &&OpenHook<A>| open.hook.asked.open_request(&open.request, open.at);
     (!open.is_empty()).then(|| BridgeReport {
         bridge: action::Bridge::Elevated,
         release: None,
         is_other: false,
         approves_all: None,
-        questions: open.iter().filter_map(|open| open.asking()).collect(),
-        requests: open.iter().filter_map(in_facts).collect(),
+        questions: open.iter().filter_map(|open| open.subject.asking.clone()).collect(),
+        requests: open.iter().filter_map(|open| open.subject.in_facts.clone()).collect(),
         about,
     })
 }
@@ -120,7 +171,7 @@ impl<A: Asks> HookBridge<A> {
     }
 
     fn requests(&self) -> Vec<Request> {
-        self.open().filter_map(|open| open.hook.asked.request(&open.request)).collect()
+        self.open().filter_map(|open| open.subject.request.clone()).collect()
     }
 
     fn find(&self, request: &str) -> Result<&OpenHook<A>, Failure> {
@@ -131,7 +182,7 @@ impl<A: Asks> HookBridge<A> {
     /// The form of the question with this id; without one, that of the first that can be answered.
     fn form(&self, request: Option<&str>) -> Result<Form, Failure> {
         let its = self.open().filter(|open| request.is_none_or(|request| *open.request == *request));
-        let mut forms: Vec<_> = its.filter_map(|open| Some(open.hook.asked.question(&open.request)?.1)).collect();
+        let mut forms: Vec<_> = its.filter_map(|open| open.subject.form.clone()).collect();
         forms.sort_by_key(Result::is_err);
         let form = forms.into_iter().next().ok_or_else(|| Failure::refusal(Step::Answer, TERMINAL_FIRST))?;
         form.map_err(|why| Failure::refusal(Step::Answer, &format!("answer it where it asks: {why}")))

@@ -11,23 +11,21 @@ use super::wire::{FromHook, Header, INPUT_MAX, LINE_MAX, ToHook, VERSION};
 use crate::fingerprint::Fingerprint;
 use anyhow::{Context, ensure};
 use pilotlight_core::time::Time;
-use pilotlight_system::identity::Identity;
 use pilotlight_system::log::{self, Public, cause};
+use pilotlight_system::own_socket::{Acceptor, OwnSocket};
 #[cfg(not(target_os = "linux"))]
 use pilotlight_system::process::arguments as command_line;
 #[cfg(target_os = "linux")]
 use pilotlight_system::process::command_line;
 use pilotlight_system::process::{ancestors, executable};
-use pilotlight_system::runtime::Runtime;
 use serde_json::Value;
-use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
-use tokio::net::{UnixListener, UnixStream};
-use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::net::UnixStream;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 
@@ -39,6 +37,10 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const ACCEPT_BACKOFF: Duration = Duration::from_secs(1);
 /// How many events may be queued for the loop.
 const QUEUE_MAX: usize = 16;
+/// Up to this many bytes, requests are read side by side. The time to hand one over bounds the others, too.
+const SHORT: usize = 64 << 10;
+/// How many longer ones are read at once, and wait for the loop.
+const LONG_MAX: usize = 4;
 
 /// How the hooks of an agent are listened for.
 #[derive(Debug)]
@@ -137,18 +139,13 @@ impl Handle {
 #[derive(Debug)]
 pub(crate) struct Listener<A> {
     accepting: AbortHandle,
-    path: PathBuf,
-    file: Identity,
+    pub(crate) socket: OwnSocket,
     pub(crate) events: mpsc::Receiver<HookEvent<A>>,
 }
 
 impl<A> Drop for Listener<A> {
     fn drop(&mut self) {
         self.accepting.abort();
-        // Another tray may have replaced it.
-        if fs::symlink_metadata(&self.path).is_ok_and(|meta| Identity::of(&meta) == self.file) {
-            let _ = fs::remove_file(&self.path); // a leftover is replaced by the next tray
-        }
     }
 }
 
@@ -160,18 +157,11 @@ impl<A: Send + Sync + 'static> Listener<A> {
     ///
     /// # Errors
     /// Where others have access to the folder, or the socket cannot be created.
-    pub(crate) fn serve(folder: &Path, listening: Listening<A>) -> anyhow::Result<Self> {
-        let (new, path) = (folder.join(listening.new_socket), folder.join(listening.socket));
-        Runtime::open(folder)?.with_context(|| format!("there is no folder {}", folder.display()))?;
-        let _ = fs::remove_file(&new); // left by a dead process; where it cannot be removed, binding reports why
-        let listener =
-            UnixListener::bind(&new).with_context(|| format!("cannot make the socket {}", path.display()))?;
-        fs::set_permissions(&new, Permissions::from_mode(0o600))?;
-        let file = Identity::of(&fs::symlink_metadata(&new)?);
-        fs::rename(&new, &path)?;
+    pub(crate) fn serve(folder: &Path, listening: Listening<A>) -> io::Result<Self> {
+        let (socket, acceptor) = OwnSocket::bind(folder, listening.socket, listening.new_socket)?;
         let (sender, events) = mpsc::channel(QUEUE_MAX);
-        let accepting = tokio::spawn(accept(listener, listening, sender)).abort_handle();
-        Ok(Self { accepting, path, file, events })
+        let accepting = tokio::spawn(accept(acceptor, listening, sender)).abort_handle();
+        Ok(Self { accepting, socket, events })
     }
 }
 
@@ -206,15 +196,15 @@ const fn is_here(_pid: u32, _program: &Path) -> bool {
 }
 
 async fn accept<A: Send + Sync + 'static>(
-    listener: UnixListener,
+    mut acceptor: Acceptor,
     listening: Listening<A>,
     events: mpsc::Sender<HookEvent<A>>,
 ) {
-    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let (places, readers) = (Arc::new(Semaphore::new(CONNECTIONS_MAX)), Arc::new(Semaphore::new(LONG_MAX)));
     let mut connections = JoinSet::new();
     let mut id = 0;
     loop {
-        let stream = match listener.accept().await {
+        let stream = match acceptor.accept().await {
             Ok((stream, _)) => stream,
             Err(error) => {
                 log::warn!("a hook cannot be let in: {}", cause(&error));
@@ -237,9 +227,9 @@ async fn accept<A: Send + Sync + 'static>(
             continue;
         };
         id += 1;
-        let (events, id) = (events.clone(), id);
+        let (events, readers, id) = (events.clone(), Arc::clone(&readers), id);
         connections.spawn(async move {
-            if let Err(why) = serve_connection(stream, id, owner, listening, &events).await {
+            if let Err(why) = serve_connection(stream, id, owner, listening, &readers, &events).await {
                 reject(&cause(why.as_ref()));
             }
             drop(place);
@@ -265,31 +255,39 @@ async fn serve_connection<A: Send + Sync + 'static>(
     id: ConnectionId,
     owner: u32,
     listening: Listening<A>,
+    readers: &Arc<Semaphore>,
     events: &mpsc::Sender<HookEvent<A>>,
 ) -> anyhow::Result<()> {
     let (from, mut to) = stream.into_split();
     let mut from = BufReader::new(from);
-    let read = timeout(PATIENCE, read_request(&mut from)).await;
-    let (input, at) = read.context("it does not say what it asks")??;
-    let asked = (listening.read)(&input).context("it asks for nothing that could be answered")?;
+    let read = timeout(PATIENCE, take_request(&mut from, listening.read, readers)).await;
+    let (asked, at, place) = read.context("it does not say what it asks")??;
     let (sender, mut told) = mpsc::channel(2);
     let hook = Box::new(Hook { asked, owner, at, handle: Handle(sender) });
     events.send(HookEvent::Asks(id, hook)).await?;
+    drop(place);
     let ended = exchange(&mut from, &mut to, &mut told, listening.answers_within).await;
     drop((from, to, told));
     events.send(HookEvent::Gone(id)).await?;
     ended
 }
 
-async fn read_request(from: &mut (impl AsyncBufRead + Unpin)) -> anyhow::Result<(Vec<u8>, Time)> {
+/// Reads what a hook asks, and when it began. A long request is read while it has a place among those.
+async fn take_request<A>(
+    from: &mut (impl AsyncBufRead + Unpin),
+    read: fn(&[u8]) -> Option<A>,
+    readers: &Arc<Semaphore>,
+) -> anyhow::Result<(A, Time, Option<OwnedSemaphorePermit>)> {
     let mut line = Vec::new();
     from.take(LINE_MAX as u64).read_until(b'\n', &mut line).await?;
     let header: Header = serde_json::from_slice(&line)?;
     ensure!(header.v == VERSION, "it is of another version");
     ensure!(header.length <= INPUT_MAX, "it asks too much");
+    let place = if header.length > SHORT { Some(Arc::clone(readers).acquire_owned().await?) } else { None };
     let mut input = vec![0; header.length];
     from.read_exact(&mut input).await?;
-    Ok((input, Time(header.at)))
+    let asked = read(&input).context("it asks for nothing that could be answered")?;
+    Ok((asked, Time(header.at), place))
 }
 
 /// Tells the hook what it is to be told, until either side lets go, or it has answered.

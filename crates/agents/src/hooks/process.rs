@@ -163,6 +163,26 @@ impl Peer {
     }
 }
 
+/// Whether the agent that started this made what it reads from and writes to: two sockets, each with the agent at its other end. A
+/// tool that the agent runs can start this in the place of its own shell, but with files, or sockets of its own.
+#[cfg(target_os = "linux")]
+pub(crate) fn is_called_by_agent() -> bool {
+    let agent = rustix::process::getppid();
+    let (stdin, stdout) = (io::stdin(), io::stdout());
+    agent.is_some_and(|agent| [stdin.as_fd(), stdout.as_fd()].into_iter().all(|end| is_made_by(end, agent)))
+}
+
+#[cfg(target_os = "linux")]
+fn is_made_by(end: std::os::fd::BorrowedFd<'_>, agent: rustix::process::Pid) -> bool {
+    rustix::net::sockopt::socket_peercred(end).is_ok_and(|maker| maker.pid == agent)
+}
+
+/// Other systems do not show it in one way.
+#[cfg(not(target_os = "linux"))]
+pub(crate) const fn is_called_by_agent() -> bool {
+    true
+}
+
 /// Writes this to standard output.
 pub(crate) fn print(output: &[u8]) -> Option<()> {
     let mut stdout = io::stdout().lock();
@@ -219,6 +239,18 @@ mod tests {
         assert!(!tray.is_gone());
         drop(its);
         assert!(tray.is_gone());
+    }
+
+    /// The agent makes a pair of sockets, and hands one to the hook that it starts.
+    #[test]
+    fn case_861_only_what_the_agent_made_is_its_own() {
+        use std::os::unix::net::UnixStream;
+        let (agents, _its) = UnixStream::pair().unwrap();
+        let file = tempfile::tempfile().unwrap();
+        let (own, parent) = (rustix::process::getpid(), rustix::process::getppid().unwrap());
+        assert!(
+            is_made_by(agents.as_fd(), own) && !is_made_by(agents.as_fd(), parent) && !is_made_by(file.as_fd(), own)
+        );
     }
 
     /// Nobody reads what it hands over.

@@ -1,6 +1,7 @@
 //! Where the hooks of an agent are listened for, and when.
 
 use super::listener::{HookEvent, Listener, Listening};
+use super::memory::Memory;
 use pilotlight_system::log::{self, cause};
 use pilotlight_system::runtime::is_listened_to;
 use std::fmt;
@@ -18,6 +19,8 @@ pub struct HookConfig {
     /// Other processes may listen there as well, one at a time: this one begins when it is told to, and not while another
     /// does.
     pub shared: bool,
+    /// The memory for what waits, shared with the other bridges that are hooks.
+    pub memory: Memory,
 }
 
 impl fmt::Debug for HookConfig {
@@ -57,10 +60,24 @@ impl<A: Send + Sync + 'static> HookSource<A> {
         if self.listener.is_none() && !(config.shared && is_listened_to(&config.folder.join(listening.socket))) {
             match Listener::serve(&config.folder, listening) {
                 Ok(listener) => self.listener = Some(listener),
-                Err(error) => log::warn!("hooks cannot reach Pilotlight: {}", cause(&*error)),
+                Err(error) => log::warn!("hooks cannot reach Pilotlight: {}", cause(&error)),
             }
         }
         true
+    }
+
+    /// Where we listen, if we do.
+    pub(crate) fn socket(&self) -> Option<PathBuf> {
+        Some(self.listener.as_ref()?.socket.path())
+    }
+
+    /// Makes the socket again if its file was removed.
+    pub(crate) fn renew(&mut self) {
+        match self.listener.as_mut().map(|listener| listener.socket.renew()) {
+            Some(Ok(true)) => log::warn!("the socket for hooks was removed: it was made again"),
+            Some(Ok(false)) | None => {}
+            Some(Err(error)) => log::warn!("hooks cannot reach Pilotlight: {}", cause(&error)),
+        }
     }
 
     /// The next event. Never ready while nobody listens.

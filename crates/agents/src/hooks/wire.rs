@@ -6,7 +6,7 @@ use serde_json::Value;
 
 /// Its version. A hook and a tray of different versions have nothing to do with each other.
 pub(crate) const VERSION: u32 = 1;
-/// The longest input of a hook, in bytes. Requests that change files have hundreds of kilobytes; one of many small values costs the tray half a second each time it is looked at.
+/// The longest input of a hook, in bytes. Requests that change files have hundreds of kilobytes.
 pub(crate) const INPUT_MAX: usize = 1 << 20;
 /// The longest line, in bytes, but for an answer.
 pub(crate) const LINE_MAX: usize = 1 << 10;

@@ -27,4 +27,4 @@ pub use bridges::Bridges;
 const VERSION: u32 = 1;
 /// The file name of the socket that hooks connect to.
 #[cfg(unix)]
-const SOCKET: &str = "opencode.sock";
+pub const SOCKET: &str = "opencode.sock";

@@ -21,15 +21,15 @@ pub(crate) struct ReportReader {
     path: PathBuf,
     /// The names of the agents whose reports are read, if only theirs are.
     only: Option<Arc<[Box<str>]>>,
-    /// The process that runs it.
-    process: Option<Process>,
+    /// The processes that run it, by their reports: one, or several that contend for it.
+    processes: Vec<Process>,
     /// When the record that was read last was given, in nanoseconds since 1970, and on both clocks.
     given: Option<(i64, Moment)>,
 }
 
 impl ReportReader {
     pub(crate) fn new(path: PathBuf, only: Option<Arc<[Box<str>]>>) -> Self {
-        Self { path, only, process: None, given: None }
+        Self { path, only, processes: Vec::new(), given: None }
     }
 }
 
@@ -47,13 +47,18 @@ impl SessionReader for ReportReader {
         let record = Record::read(&self.path).filter(|record| is_wanted(record) && record.is_current(now.wall));
         let (said, record) =
             record.and_then(|record| Some((record.state.said()?, record))).ok_or(io::ErrorKind::NotFound)?;
-        self.process = record.process;
+        self.processes = record.living(now.wall);
+        // It may have ended since the record was read.
+        if record.process.is_some() && self.processes.is_empty() {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        observed.contested = self.processes.len() > 1;
         let (given, since) = (record.given(now.wall), record.began(now.wall));
         // The awake clock does not count the time that the machine has slept since.
         let fresh = Moment { wall: given, awake: now.awake - (now.wall - given) };
         let at = self.given.filter(|(at, _)| *at == record.at).map_or(fresh, |(_, at)| at);
         self.given = Some((record.at, at));
-        let owner = record.process.map(|process| Owner::Alive { pid: process.pid, started: None });
+        let owner = self.processes.first().map(|process| Owner::Alive { pid: process.pid, started: None });
         observed.owner = owner.unwrap_or_default();
         observed.agent = Agent::reported(&record.agent).unwrap_or_default();
         observed.held = HoldProof::Unverified;
@@ -75,12 +80,14 @@ impl SessionReader for ReportReader {
     }
 
     fn process_ended(&mut self, observed: &mut Observed, pid: u32, at: Time) {
+        self.processes.retain(|process| process.pid != pid);
+        observed.contested &= self.processes.len() > 1;
         if observed.owner.pid() == Some(pid) {
             observed.owner = Owner::Gone { pid, at: Some(at) };
         }
     }
 
     fn pids(&self) -> Vec<u32> {
-        self.process.map(|process| process.pid).into_iter().collect()
+        self.processes.iter().map(|process| process.pid).collect()
     }
 }

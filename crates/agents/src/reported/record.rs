@@ -18,6 +18,8 @@ const LENGTH_MAX: u64 = 16 << 10;
 const ID_MAX: usize = 128;
 /// The longest name of an agent, in bytes.
 const AGENT_MAX: usize = 32;
+/// The most processes that are noted beside the one that runs a session.
+const RIVALS_MAX: usize = 8;
 /// A session of no process that lives on is forgotten after this time without a word.
 const FORGOTTEN: Span = Span::hours(1);
 /// Nanoseconds in a millisecond.
@@ -63,8 +65,13 @@ impl Process {
         Some(Self { pid, born: birth_of(pid)? })
     }
 
-    fn lives(self, now: Time) -> bool {
-        Self::of(self.pid) == Some(self) && !is_gone(self.pid, now)
+    /// Whether it is there, ended or not.
+    pub(crate) fn is_there(self) -> bool {
+        Self::of(self.pid) == Some(self)
+    }
+
+    pub(super) fn lives(self, now: Time) -> bool {
+        self.is_there() && !is_gone(self.pid, now)
     }
 }
 
@@ -85,6 +92,13 @@ pub struct Report {
     pub process: Option<Process>,
 }
 
+impl Report {
+    /// What it says of the session's state, and no word of its own.
+    fn state_alone(&self) -> Self {
+        Self { reason: None, title: None, cwd: None, here: None, ..self.clone() }
+    }
+}
+
 /// A session's latest report, and what is left of those before it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Record {
@@ -102,6 +116,9 @@ pub(super) struct Record {
     /// It has worked.
     pub(super) has_worked: bool,
     pub(super) process: Option<Process>,
+    /// The other processes that report it as theirs while that one lives.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) rivals: Vec<Process>,
 }
 
 impl Record {
@@ -127,7 +144,38 @@ impl Record {
             since,
             has_worked,
             process,
+            rivals: Vec::new(),
         }
+    }
+
+    /// What the report of another process, a rival, makes of a record whose own process lives on. It tells what the session does, and
+    /// that two say so: neither a title nor a reason, nor an end.
+    pub(super) fn contested(self, report: &Report, rival: Process, now: Time) -> Self {
+        let mut rivals = self.living_rivals(now);
+        rivals.retain(|other| *other != rival);
+        let is_over = report.state == State::Ended;
+        if !is_over && rivals.len() < RIVALS_MAX {
+            rivals.push(rival);
+        }
+        let next = if is_over { self.clone() } else { Self::of(report.state_alone(), Some(self.clone())) };
+        Self { process: self.process, rivals, ..next }
+    }
+
+    /// The same, with the processes of a former record that still report it as theirs.
+    pub(super) fn beside(self, before: Option<&Self>, now: Time) -> Self {
+        let mut rivals = before.map(|before| before.living_rivals(now)).unwrap_or_default();
+        rivals.retain(|rival| self.process != Some(*rival));
+        Self { rivals, ..self }
+    }
+
+    fn living_rivals(&self, now: Time) -> Vec<Process> {
+        let others = self.rivals.iter().filter(|rival| self.process != Some(**rival) && rival.lives(now));
+        others.take(RIVALS_MAX).copied().collect()
+    }
+
+    /// The processes that report it as theirs and live: its own first.
+    pub(super) fn living(&self, now: Time) -> Vec<Process> {
+        self.process.filter(|process| process.lives(now)).into_iter().chain(self.living_rivals(now)).collect()
     }
 
     /// Reads a record. `None` if the file is none, whatever else it is.
@@ -152,7 +200,7 @@ impl Record {
     pub(super) fn is_current(&self, now: Time) -> bool {
         self.state != State::Ended
             && match self.process {
-                Some(process) => process.lives(now),
+                Some(_) => !self.living(now).is_empty(),
                 None => now - self.given(now) < FORGOTTEN,
             }
     }

@@ -6,7 +6,9 @@
 #![allow(clippy::disallowed_methods, reason = "passes options to the one place")]
 
 use super::places::{FOLDER, MOST, apart, list, path};
-use super::record::{Record, Report, State};
+use super::record::{Process, Record, Report, State};
+use crate::adapter::Adapter as _;
+use crate::opencode::OpenCode;
 use anyhow::{Context, ensure};
 use pilotlight_core::time::{Span, Time};
 use pilotlight_system::deadline::lock_in_turn;
@@ -60,14 +62,37 @@ fn put_in(folder: &Path, report: &Report, now: impl Fn() -> i64) -> anyhow::Resu
     if before.as_ref().is_some_and(|before| before.at > report.at && before.at <= now()) {
         return Ok(());
     }
+    let time = Time(now() / 1_000_000);
+    if let Some(before) = &before
+        && is_kept(before, report, time)
+    {
+        let Some(rival) = report.process.filter(|rival| runs(&report.agent, *rival)) else { return Ok(()) };
+        return write(&path, &before.clone().contested(report, rival, time));
+    }
     if before.is_none() {
         if report.state == State::Ended {
             return Ok(());
         }
-        make_room(folder, Time(now() / 1_000_000))?;
+        make_room(folder, time)?;
     }
-    let record = Record::of(report.clone(), before);
-    state_file::replace_without_sync(&path, &serde_json::to_vec(&record)?)
+    write(&path, &Record::of(report.clone(), before.clone()).beside(before.as_ref(), time))
+}
+
+fn write(path: &Path, record: &Record) -> anyhow::Result<()> {
+    state_file::replace_without_sync(path, &serde_json::to_vec(record)?)
+}
+
+/// Whether the process that a session's record names keeps it: it lives, and another one reports. Only where that process can ask
+/// its user something over a hook: else what it asks could be shown in the name of another's session.
+fn is_kept(before: &Record, report: &Report, now: Time) -> bool {
+    let owner = before.process.filter(|owner| before.state != State::Ended && report.process != Some(*owner));
+    owner.is_some_and(|owner| owner.lives(now) && runs(&report.agent, owner))
+}
+
+/// Whether a process runs the agent of this name, which asks over a hook.
+fn runs(agent: &str, process: Process) -> bool {
+    let profile = OpenCode.profile();
+    profile.names.name == agent && profile.fingerprint.as_ref().is_some_and(|its| its.is_run_by(process.pid))
 }
 
 /// Where the reports of a session are: by its id, and apart from another agent's with the same id.
@@ -115,7 +140,6 @@ fn make_room(folder: &Path, now: Time) -> anyhow::Result<()> {
 mod tests {
     use super::*;
     use crate::reported::places::given_id;
-    use crate::reported::record::Process;
 
     fn report(agent: &str, session: &str, state: State, at: i64) -> Report {
         let process = Process::of(std::process::id());
@@ -186,6 +210,45 @@ mod tests {
         put_at(folder, &report("goose", "s", State::Ended, 5), 5);
         assert_eq!((stored(folder, "s"), stored(folder, "s@goose")), ((State::Blocked, 4), (State::Ended, 5)));
         assert_eq!(given_id("s@goose"), "s");
+    }
+
+    /// A tool may run a program of that name, and report the session of another one as its own.
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn case_860_a_session_stays_with_its_process_while_that_lives() {
+        use pilotlight_system::process::testing::named;
+        let scratch = tempfile::tempdir().unwrap();
+        let folder = scratch.path();
+        let run = |name: &str| named(std::ffi::OsStr::new(name));
+        let ((_a, _, mut owner), (_b, _, mut other), (_c, _, tool)) = (run("opencode"), run("opencode"), run("bash"));
+        let by = |pid: u32, state, at, title: &str| {
+            let process = Some(Process::of(pid).unwrap());
+            Report { process, title: Some(title.into()), ..report("opencode", "s", state, at) }
+        };
+        let stored = || Record::read(&path(folder, "s")).unwrap();
+        let runners = || stored().living(Time(1)).iter().map(|process| process.pid).collect::<Vec<_>>();
+        put_at(folder, &by(tool.pid(), State::Idle, 1, "By hand"), 1);
+        put_at(folder, &by(owner.pid(), State::Blocked, 2, "Paint it"), 2);
+        assert_eq!(runners(), [owner.pid()], "only a program that can ask keeps it");
+        put_at(folder, &by(other.pid(), State::Working, 3, "Other"), 3);
+        let record = stored();
+        assert_eq!((record.state, record.title.as_deref(), record.reason), (State::Working, Some("Paint it"), None));
+        assert_eq!(runners(), [owner.pid(), other.pid()]);
+        // Neither what is no such program nor nobody has a say.
+        put_at(folder, &by(tool.pid(), State::Ended, 4, "Tool"), 4);
+        let nobody = Report { process: None, ..by(tool.pid(), State::Ended, 5, "Nobody") };
+        put_at(folder, &nobody, 5);
+        put_at(folder, &by(other.pid(), State::Ended, 6, "Other"), 6);
+        assert_eq!((stored().state, stored().at, runners()), (State::Working, 3, vec![owner.pid()]));
+        put_at(folder, &by(other.pid(), State::Blocked, 7, "Other"), 7);
+        put_at(folder, &by(owner.pid(), State::Blocked, 8, "Paint it twice"), 8);
+        assert_eq!((runners(), stored().title.as_deref()), (vec![owner.pid(), other.pid()], Some("Paint it twice")));
+        owner.end();
+        assert!(stored().is_current(Time(8)) && runners() == [other.pid()], "the other one goes on with it");
+        put_at(folder, &by(other.pid(), State::Idle, 9, "Other"), 9);
+        assert_eq!((stored().title.as_deref(), runners()), (Some("Other"), vec![other.pid()]));
+        other.end();
+        assert!(!stored().is_current(Time(9)));
     }
 
     #[test]

@@ -68,6 +68,21 @@ pub struct Control {
     /// When a command last sent an approval of which nothing confirms that it took effect (wall clock).
     #[serde(default)]
     pub approval_unconfirmed: Option<Time>,
+    /// Why what its hook asked last was left to its terminal, if it was.
+    #[serde(default)]
+    pub let_go: Option<LetGo>,
+}
+
+/// Why what a hook asks is left to its terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LetGo {
+    /// Another hook asked in the name of the same session at the same time: which is its own is not known.
+    TwoAsk,
+    /// What waits already takes as much memory as it may.
+    Full,
+    /// It has more parts than are read.
+    TooMuch,
 }
 
 /// Whether the bridge is installed, and whether this process knows which sessions one reaches.

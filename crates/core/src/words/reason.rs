@@ -97,7 +97,7 @@ said! {
         NoProcess => "no process is known to run it";
         Untold { agent: Agent } => "this {agent} does not say which process runs it";
         TwoWriters => "conflict: two processes write this log";
-        Contested { agent: Agent } => "conflict: two live processes have {}", agent.contested();
+        Contested { agent: Agent } => "conflict: {}", agent.contested();
         Unheld => "{UNHELD}";
         Doubtful { pid: u32, why: Doubt } => "owner unknown: {}", doubtful(*pid, *why);
         ApprovalRequested => "a program asks to approve it: approve here?";

@@ -5,7 +5,7 @@ use crate::agent::Agent;
 use crate::attempts::ATTEMPTS;
 use crate::owner::{Doubt, UNHELD, doubtful, process};
 use crate::remote::Unreached;
-use crate::session::NoAnswer;
+use crate::session::{LetGo, NoAnswer};
 use crate::text::{counted, plain};
 use std::borrow::Cow;
 
@@ -26,6 +26,7 @@ said! {
             "a sub-agent asks: answer in its terminal, or set `hold-sub-agents`";
         NoHook =>
             "its hook did not call: answer in its terminal, then restart the session";
+        LetGo { why: LetGo } => "{}: answer in its terminal", let_go(*why);
         UntriedHook { agent: Agent, release: Box<str> } =>
             "untested with {agent} {release}: answer in its terminal, or set `bridge-untried`";
         StopOnlyThere { agent: Agent } =>
@@ -76,7 +77,7 @@ said! {
         ServesTerminals { pid: u32 } =>
             "process {pid} serves all terminals; nothing says which shows this one";
         Contested { agent: Agent } =>
-            "two live processes have {}: close one in its terminal", agent.contested();
+            "{}: close one in its terminal", agent.contested();
         OthersOpen { pid: u32, others: usize } =>
             "process {pid} also runs {}: end this one in its terminal",
             counted(*others, "other session");
@@ -174,6 +175,15 @@ fn only_there(agent: &Agent, remedy: &Remedy) -> String {
     match remedy {
         Remedy::None => format!(": {agent} takes answers from nowhere else"),
         remedy => remedy.to_string(),
+    }
+}
+
+/// Why what a hook asks is left to its terminal.
+const fn let_go(why: LetGo) -> &'static str {
+    match why {
+        LetGo::TwoAsk => "two hooks ask in its name at once",
+        LetGo::Full => "too much else waits for you",
+        LetGo::TooMuch => "its request has too many parts to be shown",
     }
 }
 

@@ -11,6 +11,7 @@ use pilotlight_core::verdict::hook_report::{HookActivity, HookReport};
 use pilotlight_core::verdict::reported_state::State;
 use pilotlight_system::clock::Clock;
 use std::future::poll_fn;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::task::Poll;
 
@@ -74,6 +75,16 @@ impl Connections {
         self.update_bridges(world, None);
     }
 
+    /// The sockets at which bridges are listened for.
+    pub(crate) fn sockets(&self) -> impl Iterator<Item = PathBuf> {
+        self.bridges.iter().filter_map(|bridges| bridges.socket())
+    }
+
+    /// Makes those again that were removed.
+    pub(crate) fn renew_sockets(&mut self) {
+        self.bridges.iter_mut().for_each(|bridges| bridges.renew_socket());
+    }
+
     /// Takes up what was heard of a bridge.
     pub(crate) fn take_bridge_news(&mut self, world: &mut World, news: &BridgeNews) {
         match news {
@@ -107,10 +118,11 @@ impl Connections {
         let of_agent = self.bridges.iter_mut().find(|bridges| bridges.agent() == agent);
         // A process that provably does not hold this session is not its owner.
         let owner = session.observed.owner.live();
-        let (report, was_answered) = of_agent.map_or((None, false), |bridges| {
+        let (report, was_answered, let_go) = of_agent.map_or((None, false, None), |bridges| {
             bridges.observe(&session.id, &session.observed);
             let report = owner.and_then(|owner| bridges.report(&session.id, owner, untried));
-            (report, bridges.was_answered(&session.id))
+            let let_go = owner.and_then(|owner| bridges.let_go(&session.id, owner));
+            (report, bridges.was_answered(&session.id), let_go)
         });
         if let Some(about) = report.as_ref().and_then(|report| report.about.clone()) {
             session.observed.about = about;
@@ -131,12 +143,15 @@ impl Connections {
         }
         // A bridge that is there only while something is asked.
         let is_reported = session.observed.hook_report.is_some();
-        if bridge_before.is_some() && bridge.is_none() {
+        // What we let go is still asked in its terminal.
+        let is_left = let_go.is_some() || session.observed.contested;
+        let is_left_anew = std::mem::replace(&mut session.control.let_go, let_go) != let_go;
+        if bridge_before.is_some() && bridge.is_none() && !is_left {
             note_over(session, world.clock.now());
         }
         let comes_and_goes = is_reported || session.observed.allows == Allows::Process;
         if comes_and_goes && owner.is_some() && session.control.under_way.is_none() {
-            let was_asked = bridge_before.is_some() && !was_answered;
+            let was_asked = bridge_before.is_some() && !was_answered && !is_left;
             note_answer(session, was_asked, report.as_ref(), world.clock.now().wall);
         }
         if !is_attached {
@@ -147,7 +162,11 @@ impl Connections {
                 || !session.observed.facts.sub_agents.is_empty();
             session.liveness.questions = report.filter(|_| asks).map(|report| report.questions).unwrap_or_default();
         }
-        is_new || is_asked_anew || bridge_before != bridge || questions_before != session.liveness.questions
+        is_new
+            || is_left_anew
+            || is_asked_anew
+            || bridge_before != bridge
+            || questions_before != session.liveness.questions
     }
 
     /// The bridge to a session's terminal, if it accepts orders.

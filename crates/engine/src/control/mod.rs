@@ -72,7 +72,23 @@ const ACCEPT_RETRY: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub struct ControlServer {
     accepting: AbortHandle,
-    _socket_file: transport::SocketFile,
+    socket_file: transport::SocketFile,
+}
+
+impl ControlServer {
+    /// The socket's file, if it has one.
+    pub(crate) fn path(&self) -> std::path::PathBuf {
+        self.socket_file.path()
+    }
+
+    /// Makes the socket again if its file was removed.
+    pub(crate) fn renew(&mut self) {
+        match self.socket_file.renew() {
+            Ok(true) => log::warn!("the control socket was removed: it was made again"),
+            Ok(false) => {}
+            Err(error) => log::warn!("commands cannot reach this tray: {}", cause(&error)),
+        }
+    }
 }
 
 impl Drop for ControlServer {
@@ -103,7 +119,7 @@ pub fn serve(
     let (listener, socket_file) = transport::bind(folder)?;
     let context = Arc::new(Context { policy, handle: Box::new(handle) });
     let accepting = tokio::spawn(accept(listener, context)).abort_handle();
-    Ok(ControlServer { accepting, _socket_file: socket_file })
+    Ok(ControlServer { accepting, socket_file })
 }
 
 /// A connected client.

@@ -122,7 +122,12 @@ impl Engine {
             Wakeup::Bridge(news) => self.connections.take_bridge_news(&mut self.world, &news),
             Wakeup::HostEvent(news) => self.machines().take_host_event(news),
             Wakeup::FileSystem => {}
-            Wakeup::Disk(hints) => self.disk.handle_file_events(&mut self.world, hints),
+            Wakeup::Disk(hints) => {
+                if hints.sockets || hints.all {
+                    self.renew_sockets();
+                }
+                self.disk.handle_file_events(&mut self.world, hints);
+            }
             Wakeup::Command(Command::Quit) => return ControlFlow::Break(()),
             Wakeup::Command(Command::End) => {
                 self.record_ended_sessions(view);
@@ -143,6 +148,7 @@ impl Engine {
             Wakeup::Command(Command::ReportSessions(reply)) => self.begin_observation(reply),
             Wakeup::Command(Command::RestartBridgeListener(reply)) => {
                 self.connections.restart_bridge_listener(&mut self.world);
+                self.watch_sockets();
                 let _ = reply.send(());
             }
             Wakeup::Command(Command::Seen(keys)) => {

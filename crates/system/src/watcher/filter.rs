@@ -18,6 +18,8 @@ pub(super) struct Filter {
     pub(super) seen: Option<PathBuf>,
     /// All names of the settings file.
     pub(super) config: Vec<PathBuf>,
+    /// The sockets that are served.
+    pub(super) sockets: Vec<PathBuf>,
 }
 
 /// A home whose events are relevant.
@@ -47,9 +49,11 @@ impl Filter {
             hints.gone.insert(path.to_owned());
         }
         hints.routes |= leads_home;
+        let is_socket = went && self.sockets.iter().any(|own| own == path);
+        hints.sockets |= is_socket;
         let (is_seen, is_config) = (self.seen.as_deref() == Some(path), self.config.iter().any(|own| own == path));
         (hints.seen, hints.config) = (hints.seen || is_seen, hints.config || is_config);
-        self.add_path(path, hints) | leads_home | is_seen | is_config
+        self.add_path(path, hints) | leads_home | is_seen | is_config | is_socket
     }
 
     /// Whether this may be a watched folder of one session or of several.

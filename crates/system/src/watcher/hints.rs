@@ -25,6 +25,8 @@ pub struct Hints {
     pub seen: bool,
     /// Whether the settings file was written.
     pub config: bool,
+    /// Whether a socket that is served was removed or replaced.
+    pub sockets: bool,
     /// Whether everything must be read again, because events were lost.
     pub all: bool,
     /// Whether the events were available without waiting.
@@ -39,6 +41,7 @@ impl Hints {
         self.all
             || self.seen
             || self.config
+            || self.sockets
             || self.routes
             || self.started
             || !self.folders.is_empty()

@@ -254,6 +254,11 @@ impl Source {
         self.watch_for(path, Scope::Changes)
     }
 
+    /// Watches which entries appear and disappear in a folder.
+    pub(super) fn watch_entries(&mut self, path: &Path) -> Result<(), Refusal> {
+        self.watch_for(path, Scope::Entries)
+    }
+
     fn watch_for(&mut self, path: &Path, scope: Scope) -> Result<(), Refusal> {
         if self.folders.get(path).is_some_and(|(_, watched)| *watched >= scope) {
             return Ok(());

@@ -179,6 +179,11 @@ impl Source {
         self.watch_for(path, RecursiveMode::Recursive)
     }
 
+    /// Watches which entries appear and disappear in a folder.
+    pub(super) fn watch_entries(&mut self, path: &Path) -> Result<(), Refusal> {
+        self.watch_for(path, RecursiveMode::NonRecursive)
+    }
+
     fn watch_for(&mut self, path: &Path, mode: RecursiveMode) -> Result<(), Refusal> {
         let is_tree = mode == RecursiveMode::Recursive;
         match self.flat.contains(path) {

@@ -12,16 +12,20 @@ use crate::channel::action_context::ActionContext;
 use crate::channel::failure::Failure;
 use crate::channel::request::Request;
 use crate::hooks::carry::{Asks, OpenHook};
+use crate::hooks::memory::has_many_parts;
 use async_trait::async_trait;
 use pilotlight_core::form::Form;
 use pilotlight_core::order::{Decision, Denial};
 use pilotlight_core::question::Question;
+use pilotlight_core::scan::Scan;
 use pilotlight_core::text::{NAME_MAX, is_uuid, plain};
 use pilotlight_core::time::Moment;
 use pilotlight_core::turn::{self, AnswerOptions};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+/// The longest id of a session that is read, in characters.
+const ID_MAX: usize = 200;
 /// The longest name of a tool that is taken for its kind, in bytes.
 const KIND_MAX: usize = 60;
 /// What an MCP server's tools are called: `mcp__<server>__<tool>`. Claude Code, too, lets the server's name end at the first `__`.
@@ -38,6 +42,7 @@ pub(super) struct Asked {
     tool: String,
     input: Map<String, Value>,
     suggestions: Value,
+    is_too_much: bool,
 }
 
 /// The input of a hook.
@@ -56,6 +61,9 @@ struct Input {
 impl Asked {
     /// Reads the input of a hook. `None` if it does not ask for a permission of a session.
     pub(super) fn read(json: &[u8]) -> Option<Self> {
+        if has_many_parts(json) {
+            return Self::of_many_parts(json);
+        }
         let input: Input = serde_json::from_slice(json).ok()?;
         let is_asked = input.hook_event_name == EVENT && is_uuid(&input.session_id) && !input.tool_name.is_empty();
         is_asked.then(|| Self {
@@ -64,7 +72,24 @@ impl Asked {
             tool: input.tool_name,
             input: input.tool_input,
             suggestions: input.permission_suggestions,
+            is_too_much: false,
         })
+    }
+
+    /// What is read of an input with too many parts: whose it is.
+    fn of_many_parts(json: &[u8]) -> Option<Self> {
+        let (mut session, mut sub_agent) = (None, None);
+        let read = Scan::new(json).object(|key, value| {
+            match key {
+                b"session_id" => session = value.text()?.map(|text| Box::<str>::from(text.read(ID_MAX))),
+                b"agent_id" => sub_agent = value.text()?.map(|text| plain(&text.read(NAME_MAX), NAME_MAX)),
+                _ => value.skip()?,
+            }
+            Ok(())
+        });
+        let session = session.filter(|session| is_uuid(session) && read.is_ok())?;
+        let (tool, input, suggestions) = (String::new(), Map::new(), Value::Null);
+        Some(Self { session, sub_agent, tool, input, suggestions, is_too_much: true })
     }
 
     /// The rules that Claude Code suggests, if they can be shown.
@@ -153,6 +178,25 @@ impl Asks for Asked {
         let form = forms::read(Kind::of(&self.tool)?, id, &self.input);
         let shown = serde_json::to_vec(&self.input).ok();
         Some((shown.and_then(|shown| question(&shown)), form))
+    }
+
+    fn is_too_much(&self) -> bool {
+        self.is_too_much
+    }
+
+    fn release(&mut self) {
+        let asks = Kind::of(&self.tool).is_some_and(|kind| forms::read(kind, "", &self.input).is_ok());
+        if !asks {
+            self.input = Map::new();
+        }
+        if self.rules().is_none() {
+            self.suggestions = Value::Null;
+        }
+    }
+
+    fn kept(&self) -> usize {
+        let size = |value: Option<String>| value.map_or(0, |text| 4 * text.len());
+        size(serde_json::to_string(&self.input).ok()) + size(serde_json::to_string(&self.suggestions).ok())
     }
 
     fn output(&self, decision: &Decision) -> Result<Value, &'static str> {

@@ -9,7 +9,7 @@
 use super::{EVENT, SOCKET};
 use crate::claude_code::pid_file;
 use crate::claude_code::running::{HOME, HOME_VARIABLE};
-use crate::hooks::process::{PATIENCE, Tray, poll_until, print};
+use crate::hooks::process::{PATIENCE, Tray, is_called_by_agent, poll_until, print};
 use crate::hooks::wire::{FromHook, INPUT_MAX, ToHook};
 use pilotlight_core::scan::Scan;
 use pilotlight_system::clock::Clock;
@@ -39,7 +39,7 @@ pub fn run() -> Option<()> {
     let began = Clock::start().now().wall;
     let input = read_input()?;
     let glance = Glance::of(&input);
-    if !glance.asks || !(is_attended() || is_background()) {
+    if !glance.asks || !is_called_by_agent() || !(is_attended() || is_background()) {
         return None;
     }
     let mut tray = Tray::find(SOCKET)?;

@@ -172,6 +172,16 @@ impl control::Bridges for Bridges {
         }
     }
 
+    fn socket(&self) -> Option<PathBuf> {
+        Some(self.socket.as_ref()?.0.path())
+    }
+
+    fn renew_socket(&mut self) {
+        if let Some((socket, _)) = &mut self.socket {
+            socket.renew();
+        }
+    }
+
     fn poll_news(&mut self, context: &mut Context<'_>, clock: &Clock) -> Poll<BridgeNews> {
         loop {
             let events = self.socket.as_mut().map(|(_, events)| events).or(self.scripted.as_mut());

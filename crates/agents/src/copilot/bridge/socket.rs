@@ -8,7 +8,7 @@ mod unix;
 mod unsupported;
 
 #[cfg(unix)]
-pub use unix::{BridgeSocket, is_listened_to, serve};
+pub use unix::{BridgeSocket, SOCKET, is_listened_to, serve};
 #[cfg(not(unix))]
 pub use unsupported::{BridgeSocket, is_listened_to, serve};
 

@@ -8,12 +8,14 @@ use crate::channel::action_context::ActionContext;
 use crate::channel::failure::Failure;
 use crate::channel::request::Request;
 use crate::hooks::carry::{Asks, OpenHook};
+use crate::hooks::memory::has_many_parts;
 use crate::questions::{self, Question, UNKNOWN};
 use crate::reported::session_id;
 use async_trait::async_trait;
 use pilotlight_core::form::Form;
 use pilotlight_core::order::{Decision, Denial};
 use pilotlight_core::question::Question as Shown;
+use pilotlight_core::scan::Scan;
 use pilotlight_core::session::About;
 use pilotlight_core::text::{COMMAND_MAX, NAME_MAX, legible, plain};
 use pilotlight_core::time::Moment;
@@ -21,6 +23,8 @@ use pilotlight_core::turn;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+/// The longest id of a session that is read, in characters.
+const ID_MAX: usize = 200;
 /// The longest name of a permission that is taken for its kind, in bytes.
 const KIND_MAX: usize = 60;
 /// What opencode's agent is told of a denial without a note: without any word, opencode would stop the turn.
@@ -50,6 +54,7 @@ pub(super) struct Asked {
 enum What {
     Permission { name: String, patterns: Vec<String>, metadata: Map<String, Value> },
     Questions(Value),
+    TooMuch,
 }
 
 /// The input of a hook.
@@ -92,6 +97,9 @@ struct Permission {
 impl Asked {
     /// Reads the input of a hook. `None` if it asks nothing that is known.
     pub(super) fn read(json: &[u8]) -> Option<Self> {
+        if has_many_parts(json) {
+            return Self::of_many_parts(json);
+        }
         let Input { v, kind, session, directory, title, request } = serde_json::from_slice(json).ok()?;
         let common: Common = serde_json::from_value(request.clone()).ok()?;
         let session = session_id(&session).ok().filter(|_| v == VERSION && !common.id.is_empty())?;
@@ -109,6 +117,20 @@ impl Asked {
         };
         let sub_agent = (common.session != session).then(|| plain(&common.session, NAME_MAX));
         Some(Self { session, id: common.id, sub_agent, about, what })
+    }
+
+    /// What is read of an input with too many parts: whose it is.
+    fn of_many_parts(json: &[u8]) -> Option<Self> {
+        let mut session = None;
+        let read = Scan::new(json).object(|key, value| {
+            match key {
+                b"session" => session = value.text()?.map(|text| Box::<str>::from(text.read(ID_MAX))),
+                _ => value.skip()?,
+            }
+            Ok(())
+        });
+        let session = session.and_then(|session| session_id(&session).ok()).filter(|_| read.is_ok())?;
+        Some(Self { session, id: Box::default(), sub_agent: None, about: About::default(), what: What::TooMuch })
     }
 
     /// The path that it asks for, if it is one.
@@ -154,6 +176,28 @@ impl Asks for Asked {
         let request = self.request(id)?;
         let path = self.path();
         Some(request.open_over_bridge(path, self.sub_agent.clone(), turn::AnswerOptions::default(), at))
+    }
+
+    fn is_too_much(&self) -> bool {
+        matches!(self.what, What::TooMuch)
+    }
+
+    fn release(&mut self) {
+        match &mut self.what {
+            What::Permission { patterns, metadata, .. } => (*patterns, *metadata) = (Vec::new(), Map::new()),
+            What::Questions(asked) => {
+                let is_form = questions_in(asked).is_some_and(|read| questions::form("", &read).is_ok());
+                if !is_form {
+                    *asked = Value::Null;
+                }
+            }
+            What::TooMuch => {}
+        }
+    }
+
+    fn kept(&self) -> usize {
+        let What::Questions(asked) = &self.what else { return 0 };
+        serde_json::to_string(asked).map_or(0, |text| 4 * text.len())
     }
 
     fn output(&self, decision: &Decision) -> Result<Value, &'static str> {

@@ -4,7 +4,7 @@
 //! prints the tray's answer as a line. The next line of the plugin's says what came of that: the tray is told.
 
 use super::{SOCKET, VERSION};
-use crate::hooks::process::{PATIENCE, Tray, poll_until, print};
+use crate::hooks::process::{PATIENCE, Tray, is_called_by_agent, poll_until, print};
 use crate::hooks::wire::{FromHook, INPUT_MAX, LINE_MAX, ToHook};
 use pilotlight_system::clock::Clock;
 use rustix::event::{PollFd, PollFlags};
@@ -32,7 +32,7 @@ pub fn run() -> Option<()> {
     let began = Clock::start().now().wall;
     let mut input = Lines::default();
     let request = input.next(INPUT_MAX, Instant::now() + PATIENCE)?;
-    if serde_json::from_slice::<Glance>(&request).ok()?.v != VERSION {
+    if serde_json::from_slice::<Glance>(&request).ok()?.v != VERSION || !is_called_by_agent() {
         return None;
     }
     let mut tray = Tray::find(SOCKET)?;

@@ -1,20 +1,15 @@
 //! The control socket on Linux and macOS: a Unix socket next to the lock of the running tray.
-//!
-//! It is created under another name, restricted to its user, and then renamed. So it is never accessible to others
-//! under its own name, and there is no moment between a dead tray's socket and the new one without a socket.
 
 use super::SocketState;
 use pilotlight_system::descriptors;
-use pilotlight_system::identity::Identity;
 use pilotlight_system::log::{self, private};
+use pilotlight_system::own_socket::{Acceptor, OwnSocket};
 use pilotlight_system::runtime::{NEW_SOCKET, Runtime, SOCKET};
 use rustix::process::geteuid;
-use std::fs::{self, Permissions};
 use std::io;
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
-use tokio::net::{UnixListener, UnixStream};
+use tokio::net::UnixStream;
 
 /// Delay before the next attempt when the socket's backlog is full.
 const CONNECT_RETRY: Duration = Duration::from_millis(50);
@@ -25,23 +20,10 @@ pub(crate) type ClientStream = UnixStream;
 pub(crate) type ServerStream = UnixStream;
 
 /// Accepts clients.
-pub(crate) struct Listener(UnixListener);
+pub(crate) struct Listener(Acceptor);
 
 /// The socket's file, removed with this value.
-#[derive(Debug)]
-pub(crate) struct SocketFile {
-    path: PathBuf,
-    file: Identity,
-}
-
-impl Drop for SocketFile {
-    fn drop(&mut self) {
-        // If the lock was not held, the file may belong to the next tray by now.
-        if fs::symlink_metadata(&self.path).is_ok_and(|meta| Identity::of(&meta) == self.file) {
-            let _ = fs::remove_file(&self.path); // the next tray replaces it
-        }
-    }
-}
+pub(crate) type SocketFile = OwnSocket;
 
 /// The socket's path, for the user.
 pub(crate) fn display_path(folder: &Path) -> String {
@@ -50,23 +32,8 @@ pub(crate) fn display_path(folder: &Path) -> String {
 
 /// Creates the socket, replacing an existing one.
 pub(crate) fn bind(folder: &Path) -> io::Result<(Listener, SocketFile)> {
-    Runtime::open(folder)?
-        .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, format!("there is no folder {}", folder.display())))?;
-    let (new, path) = (folder.join(NEW_SOCKET), folder.join(SOCKET));
-    let made = || {
-        match fs::remove_file(&new) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-        let listener = UnixListener::bind(&new)?;
-        fs::set_permissions(&new, Permissions::from_mode(0o600))?;
-        let file = Identity::of(&fs::symlink_metadata(&new)?);
-        fs::rename(&new, &path)?;
-        Ok((Listener(listener), file))
-    };
-    let (listener, file) =
-        made().map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))?;
-    Ok((listener, SocketFile { path, file }))
+    let (socket, acceptor) = OwnSocket::bind(folder, SOCKET, NEW_SOCKET)?;
+    Ok((Listener(acceptor), socket))
 }
 
 impl Listener {

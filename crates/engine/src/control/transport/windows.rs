@@ -37,6 +37,21 @@ pub(crate) struct Listener {
 #[derive(Debug)]
 pub(crate) struct SocketFile;
 
+impl SocketFile {
+    /// No file.
+    pub(crate) fn path(&self) -> std::path::PathBuf {
+        std::path::PathBuf::new()
+    }
+
+    /// Nothing can remove a pipe that is served.
+    ///
+    /// # Errors
+    /// Never; the signature is that of the other systems.
+    pub(crate) const fn renew(&mut self) -> io::Result<bool> {
+        Ok(false)
+    }
+}
+
 /// The pipe's name, for the user.
 pub(crate) fn display_path(folder: &Path) -> String {
     let path: String = folder.to_string_lossy().chars().map(|c| if c.is_alphanumeric() { c } else { '-' }).collect();

@@ -296,3 +296,21 @@ fn case_865_a_session_whose_folder_is_not_there_yet_is_not_looked_at_again_and_a
     fs::write(&log, "{}\n").unwrap();
     assert_eq!(hints(&mut source).folders, [one()].into());
 }
+
+#[test]
+fn case_864_a_socket_that_is_removed_or_replaced_is_told_and_nothing_else_of_its_folder() {
+    let scratch = tempfile::tempdir().unwrap();
+    let folder = scratch.path().canonicalize().unwrap();
+    let socket = folder.join("a.sock");
+    let mut source = Source::new(Filter { sockets: vec![socket.clone()], ..Filter::default() }).unwrap();
+    assert!(source.watch_entries(&folder).is_ok());
+    fs::write(&socket, "").unwrap();
+    fs::write(folder.join("other"), "").unwrap();
+    fs::remove_file(folder.join("other")).unwrap();
+    assert!(!hints(&mut source).any(), "it is there, and others do not matter");
+    fs::write(folder.join("new"), "").unwrap();
+    fs::rename(folder.join("new"), &socket).unwrap();
+    assert!(hints(&mut source).sockets);
+    fs::remove_file(&socket).unwrap();
+    assert!(hints(&mut source).sockets && !hints(&mut source).any());
+}

@@ -1,6 +1,8 @@
 use super::*;
 use crate::control::Bridges as _;
+use crate::hooks::carry::Asks as _;
 use crate::hooks::listener::{Handle, Told};
+use crate::hooks::memory::Memory;
 use pilotlight_core::owner::Owner;
 use pilotlight_core::time::Time;
 use pilotlight_core::verdict::reported_state::{ReportedState, Wait};
@@ -11,9 +13,13 @@ const SESSION: &str = "36535f61-5c7b-4f09-a70b-2f8aed970001";
 const OWNER: u32 = 7;
 
 fn bridges() -> Bridges {
-    let config =
-        HookConfig { folder: "/nowhere".into(), is_installed: Box::new(|| true), is_users: |_| true, shared: false };
-    Bridges::at(config)
+    Bridges::at(HookConfig {
+        folder: "/nowhere".into(),
+        is_installed: Box::new(|| true),
+        is_users: |_| true,
+        shared: false,
+        memory: Memory::default(),
+    })
 }
 
 /// A hook that asks at this time, and what it is told.
@@ -70,16 +76,168 @@ fn case_743_a_hook_is_let_go_once_its_process_no_longer_waits() {
     }
 }
 
-#[test]
-fn case_743_a_newer_request_of_the_session_takes_the_place_of_the_one_before() {
+/// When a hook comes that asks at this time.
+fn at(wall: i64) -> Moment {
+    Moment { wall: Time(wall), awake: Time(wall) }
+}
+
+/// Two hooks of the session itself, the second of which asks while the first one does: the bridges, and what each is told.
+fn two(first: i64, wait: i64, second: i64) -> (Bridges, [mpsc::Receiver<Told>; 2]) {
     let mut bridges = bridges();
-    let ((first, told), (second, _also)) = (hook_of(1, None, 1000), hook_of(2, None, 2000));
-    bridges.handle(first, Moment::default());
-    bridges.handle(second, Moment::default());
-    assert!(told.is_closed());
-    assert_eq!(texts(&bridges), ["touch 2"]);
+    let ((one, told), (other, also)) = (hook_of(1, None, first), hook_of(2, None, second));
+    bridges.handle(one, at(first));
+    bridges.observe(SESSION, &observed(WAITS, wait));
+    bridges.handle(other, at(second));
+    bridges.observe(SESSION, &observed(WAITS, wait));
+    (bridges, [told, also])
+}
+
+fn are_let_go(told: &[mpsc::Receiver<Told>; 2]) -> [bool; 2] {
+    [told[0].is_closed(), told[1].is_closed()]
+}
+
+#[tokio::test]
+async fn case_743_a_newer_request_takes_the_place_of_the_one_before_once_its_process_waits_anew() {
+    let (mut bridges, told) = two(1000, 1100, 2000);
+    assert_eq!((&*texts(&bridges), are_let_go(&told)), (&["touch 1".to_owned()][..], [false; 2]));
+    bridges.observe(SESSION, &observed(WAITS, 2100));
+    assert_eq!((&*texts(&bridges), are_let_go(&told)), (&["touch 2".to_owned()][..], [true, false]));
     assert!(bridges.handle(HookEvent::Gone(1), Moment::default()).is_none());
     assert!(bridges.handle(HookEvent::Gone(2), Moment::default()).is_some() && texts(&bridges).is_empty());
+    // The process says so before the hook comes.
+    let (bridges, told) = two(1000, 1900, 2000);
+    assert_eq!(
+        (texts(&bridges).len(), are_let_go(&told)),
+        (1, [false; 2]),
+        "it is the wait for the first one, as far as is known"
+    );
+    let mut early = self::bridges();
+    let ((one, told), (other, also)) = (hook_of(1, None, 1000), hook_of(2, None, 5000));
+    early.handle(one, at(1000));
+    early.observe(SESSION, &observed(WAITS, 1100));
+    early.observe(SESSION, &observed(WAITS, 4900));
+    early.handle(other, at(5000));
+    early.observe(SESSION, &observed(WAITS, 4900));
+    assert_eq!((&*texts(&early), told.is_closed(), also.is_closed()), (&["touch 2".to_owned()][..], true, false));
+    // What was shown is over, by what its process says, and the next is not asked yet there.
+    let (mut bridges, told) = two(1000, 1100, 2000);
+    bridges.observe(SESSION, &observed(State::Busy, 1900));
+    assert_eq!((texts(&bridges).len(), are_let_go(&told)), (0, [true, false]));
+    bridges.observe(SESSION, &observed(WAITS, 2200));
+    assert_eq!(texts(&bridges), ["touch 2"]);
+}
+
+/// Any tool of a session may start a hook in its name, in the place of its own shell.
+#[tokio::test]
+async fn case_861_a_forged_request_takes_no_place() {
+    // It comes while the process waits for the real one.
+    let (mut bridges, told) = two(1000, 1100, 60_000);
+    assert!(bridges.let_go_beside(at(61_999)).is_none());
+    assert_eq!(bridges.let_go_beside(at(62_000)).as_deref(), Some(SESSION));
+    assert_eq!((&*texts(&bridges), are_let_go(&told)), (&["touch 1".to_owned()][..], [false, true]));
+    assert_eq!(control::Bridges::let_go(&bridges, SESSION, OWNER), None);
+    // It goes with the wait that it came in: nothing of it is shown in between.
+    let (mut bridges, told) = two(1000, 1100, 60_000);
+    bridges.observe(SESSION, &observed(State::Busy, 60_500));
+    assert_eq!((texts(&bridges).len(), are_let_go(&told)), (0, [true; 2]));
+    // It came before the real one, for which the process waits.
+    let mut early = self::bridges();
+    let ((forged, told), (real, also)) = (hook_of(1, None, 1000), hook_of(2, None, 5000));
+    early.handle(forged, at(1000));
+    early.observe(SESSION, &observed(State::Busy, 500));
+    early.handle(real, at(5000));
+    early.observe(SESSION, &observed(WAITS, 5100));
+    assert_eq!((&*texts(&early), told.is_closed(), also.is_closed()), (&["touch 2".to_owned()][..], true, false));
+}
+
+/// Each of two that come at once may be the forged one.
+#[tokio::test]
+async fn case_861_what_is_in_doubt_is_left_to_the_terminal_until_its_process_waits_anew() {
+    let (mut bridges, told) = two(1000, 1100, 1400);
+    bridges.let_go_beside(at(3400));
+    assert_eq!((texts(&bridges).len(), are_let_go(&told)), (0, [true; 2]));
+    let left = |bridges: &Bridges| control::Bridges::let_go(bridges, SESSION, OWNER);
+    assert_eq!(left(&bridges), Some(LetGo::TwoAsk));
+    let (again, told) = hook_of(3, None, 4000);
+    bridges.handle(again, at(4000));
+    bridges.observe(SESSION, &observed(WAITS, 1100));
+    assert_eq!((texts(&bridges).len(), left(&bridges)), (0, Some(LetGo::TwoAsk)), "nor is the next one in that wait");
+    bridges.let_go_beside(at(6000));
+    assert!(told.is_closed());
+    let (next, _told) = hook_of(4, None, 9000);
+    bridges.handle(next, at(9000));
+    bridges.observe(SESSION, &observed(WAITS, 9100));
+    assert_eq!((&*texts(&bridges), left(&bridges)), (&["touch 4".to_owned()][..], None));
+    // A process that does not say what it does tells of neither.
+    let mut untold = observed(WAITS, 1100);
+    untold.reported_state = None;
+    let mut silent = self::bridges();
+    let ((one, told), (other, also)) = (hook_of(1, None, 1000), hook_of(2, None, 60_000));
+    silent.handle(one, at(1000));
+    silent.observe(SESSION, &untold);
+    silent.handle(other, at(60_000));
+    silent.observe(SESSION, &untold);
+    assert_eq!((told.is_closed(), also.is_closed(), left(&silent)), (true, true, Some(LetGo::TwoAsk)));
+}
+
+#[tokio::test]
+async fn case_861_a_hook_that_asks_beside_another_is_let_go_in_time() {
+    let clock = Clock::start();
+    let now = clock.now();
+    let mut bridges = bridges();
+    let ((one, told), (other, also)) = (hook_of(1, None, now.wall.0 - 60_000), hook_of(2, None, now.wall.0));
+    let before = Moment { wall: now.wall - Span::seconds(60), awake: now.awake - Span::seconds(60) };
+    bridges.handle(one, before);
+    bridges.handle(other, now);
+    let news = std::future::poll_fn(|context| bridges.poll_news(context, &clock)).await;
+    assert_eq!(news, BridgeNews::Of(SESSION.into()));
+    assert_eq!((told.is_closed(), also.is_closed(), bridges.settles.is_none()), (false, true, true));
+}
+
+#[test]
+fn case_860_a_session_that_two_processes_run_is_left_to_their_terminals() {
+    let mut bridges = bridges();
+    let (asks, told) = hook(None, 1000);
+    bridges.handle(asks, at(1000));
+    bridges.observe(SESSION, &Observed { contested: true, ..observed(WAITS, 1100) });
+    assert!(told.is_closed() && texts(&bridges).is_empty());
+}
+
+#[test]
+fn case_862_what_there_is_no_room_for_is_left_to_its_terminal_and_said() {
+    let mut bridges = bridges();
+    bridges.configure(BridgeSettings { untried: false, hold_sub_agents: Span::seconds(5) });
+    let large = |id, length: usize, more: &str| {
+        let input = json!({"session_id": SESSION, "hook_event_name": "PermissionRequest", "tool_name": "Write",
+            "tool_input": {"file_path": "/p/a", "content": "x".repeat(length), "more": serde_json::from_str::<serde_json::Value>(more).unwrap()}, "agent_id": "a"});
+        let (sender, told) = mpsc::channel(2);
+        let asked = Asked::read(input.to_string().as_bytes()).unwrap();
+        let hook = Hook { asked, owner: OWNER, at: Time(id), handle: Handle::new(sender) };
+        (HookEvent::Asks(id as ConnectionId, Box::new(hook)), told)
+    };
+    let told: Vec<_> = (0..30)
+        .map(|id| {
+            let (asks, told) = large(id, 900_000, "1");
+            bridges.handle(asks, at(id));
+            told
+        })
+        .collect();
+    let left = |bridges: &Bridges| control::Bridges::let_go(bridges, SESSION, OWNER);
+    let open = told.iter().filter(|told| !told.is_closed()).count();
+    assert_eq!((open, left(&bridges)), ((8 << 20) / 900_000, Some(LetGo::Full)));
+    // What they ask is kept once, and nothing else of them.
+    let kept: usize = bridges.open.values().map(|open| open.hook.hook.asked.kept()).sum();
+    assert!(kept < 1000, "{kept}");
+    let (small, _told) = large(100, 10, "1");
+    bridges.handle(small, at(100));
+    assert_eq!(left(&bridges), None, "it has room");
+    let (parts, told) = large(101, 10, &json!(vec![0; 30_000]).to_string());
+    bridges.handle(parts, at(101));
+    assert_eq!((told.is_closed(), left(&bridges)), (true, Some(LetGo::TooMuch)));
+    bridges.open.clear();
+    let (asks, told) = large(102, 900_000, "1");
+    bridges.handle(asks, at(102));
+    assert!(!told.is_closed(), "the memory is free again");
 }
 
 #[test]

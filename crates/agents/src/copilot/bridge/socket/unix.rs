@@ -11,25 +11,22 @@ use anyhow::{Context, bail, ensure};
 use pilotlight_core::text::is_uuid;
 use pilotlight_core::time::Span;
 use pilotlight_system::clock::Clock;
-use pilotlight_system::identity::Identity;
 use pilotlight_system::log::{self, Public, cause};
-use pilotlight_system::runtime::Runtime;
+use pilotlight_system::own_socket::{Acceptor, OwnSocket};
 use serde::Deserialize;
 use std::collections::HashMap;
-use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
-use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, sleep, timeout};
 
 /// The socket's file name, known to the extension.
-const SOCKET: &str = "bridge.sock";
+pub const SOCKET: &str = "bridge.sock";
 /// The socket's name while it is created.
 const NEW_SOCKET: &str = "bridge.new";
 /// At most this many connections at once: one for each session in a terminal, and some that are just closing.
@@ -56,17 +53,28 @@ const REJECTIONS_LOGGED_EVERY: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub struct BridgeSocket {
     accepting: AbortHandle,
-    path: PathBuf,
-    file: Identity,
+    socket: OwnSocket,
+}
+
+impl BridgeSocket {
+    /// Where it is.
+    pub(crate) fn path(&self) -> PathBuf {
+        self.socket.path()
+    }
+
+    /// Makes it again if its file was removed.
+    pub(crate) fn renew(&mut self) {
+        match self.socket.renew() {
+            Ok(true) => log::warn!("the socket for bridges was removed: it was made again"),
+            Ok(false) => {}
+            Err(error) => log::warn!("sessions in terminals cannot be reached: {}", cause(&error)),
+        }
+    }
 }
 
 impl Drop for BridgeSocket {
     fn drop(&mut self) {
         self.accepting.abort();
-        // Another tray may have replaced it.
-        if fs::symlink_metadata(&self.path).is_ok_and(|meta| Identity::of(&meta) == self.file) {
-            let _ = fs::remove_file(&self.path); // a leftover is replaced by the next tray
-        }
     }
 }
 
@@ -129,26 +137,20 @@ fn serve_checked(
     ours: Ours,
     check: Check,
 ) -> anyhow::Result<(BridgeSocket, mpsc::Receiver<BridgeEvent>)> {
-    let (new, path) = (folder.join(NEW_SOCKET), folder.join(SOCKET));
-    Runtime::open(folder)?.with_context(|| format!("there is no folder {}", folder.display()))?;
-    let _ = fs::remove_file(&new); // left by a dead process; where it cannot be removed, binding reports why
-    let listener = UnixListener::bind(&new).with_context(|| format!("cannot make the socket {}", path.display()))?;
-    fs::set_permissions(&new, Permissions::from_mode(0o600))?;
-    let file = Identity::of(&fs::symlink_metadata(&new)?);
-    fs::rename(&new, &path)?;
+    let (socket, acceptor) = OwnSocket::bind(folder, SOCKET, NEW_SOCKET)?;
     let (events, received) = mpsc::channel(QUEUE_MAX);
-    let accepting = tokio::spawn(accept(listener, ours, check, events)).abort_handle();
-    Ok((BridgeSocket { accepting, path, file }, received))
+    let accepting = tokio::spawn(accept(acceptor, ours, check, events)).abort_handle();
+    Ok((BridgeSocket { accepting, socket }, received))
 }
 
-async fn accept(listener: UnixListener, ours: Ours, check: Check, events: mpsc::Sender<BridgeEvent>) {
+async fn accept(mut acceptor: Acceptor, ours: Ours, check: Check, events: mpsc::Sender<BridgeEvent>) {
     let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     let log = Arc::new(Mutex::new(RejectionLog::default()));
     let reject = move |why: &dyn Public| log.lock().unwrap_or_else(PoisonError::into_inner).rejected(why);
     let mut connections = JoinSet::new();
     let mut id = 0;
     loop {
-        let stream = match listener.accept().await {
+        let stream = match acceptor.accept().await {
             Ok((stream, _)) => stream,
             Err(error) => {
                 log::warn!("a bridge cannot be let in: {}", cause(&error));

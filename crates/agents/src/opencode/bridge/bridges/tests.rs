@@ -1,6 +1,7 @@
 use super::*;
 use crate::control::Bridges as _;
 use crate::hooks::listener::{Handle, Told};
+use crate::hooks::memory::Memory;
 use pilotlight_core::owner::Owner;
 use pilotlight_core::time::Time;
 use serde_json::json;
@@ -9,9 +10,13 @@ use tokio::sync::mpsc;
 const SESSION: &str = "ses_1";
 
 fn bridges() -> Bridges {
-    let config =
-        HookConfig { folder: "/nowhere".into(), is_installed: Box::new(|| true), is_users: |_| true, shared: false };
-    Bridges::at(config)
+    Bridges::at(HookConfig {
+        folder: "/nowhere".into(),
+        is_installed: Box::new(|| true),
+        is_users: |_| true,
+        shared: false,
+        memory: Memory::default(),
+    })
 }
 
 /// A hook that a process started to ask for the command `touch REQUEST`, and what it is told.
@@ -31,11 +36,12 @@ fn texts(bridges: &Bridges, session: &str, owner: u32) -> Vec<String> {
 #[test]
 fn case_784_requests_of_a_session_are_open_side_by_side_until_their_hooks_are_let_go() {
     let (mut bridges, own) = (bridges(), std::process::id());
-    let ((two, _told), (one, _also)) = (hook(1, own, SESSION, "per_2"), hook(2, own, SESSION, "per_1"));
+    let ((two, told), (one, _also)) = (hook(1, own, SESSION, "per_2"), hook(2, own, SESSION, "per_1"));
     assert_eq!(bridges.handle(two, Moment::default()).as_deref(), Some(SESSION));
     bridges.handle(one, Moment::default());
     assert_eq!(texts(&bridges, SESSION, own), ["touch per_1", "touch per_2"], "one has overtaken the other");
     assert_eq!(bridges.report(SESSION, own, false).unwrap().about.unwrap().cwd.as_deref(), Some("/p"));
+    drop(told);
     let (again, _too) = hook(3, own, SESSION, "per_2");
     bridges.handle(again, Moment::default());
     assert_eq!(texts(&bridges, SESSION, own), ["touch per_1", "touch per_2"], "asked anew");
@@ -56,12 +62,54 @@ fn case_784_only_the_process_that_runs_a_session_asks_for_it() {
     assert!(bridges.report("ses_2", own, false).is_none() && bridges.report(SESSION, 1, false).is_none());
     assert!(bridges.bridge(SESSION, 1).is_none() && bridges.bridge(SESSION, own).is_some());
     // Another process has its number meanwhile.
-    bridges.open.values_mut().for_each(|open| open.born += 1);
+    let other = Process::of(1).unwrap();
+    bridges.open.values_mut().for_each(|open| open.process = other);
     assert!(bridges.report(SESSION, own, false).is_none());
 }
 
+/// Another plugin may start a hook for a request that opencode's own one asks for.
 #[test]
-fn case_784_what_is_in_doubt_is_let_go() {
+fn case_861_of_two_hooks_for_one_request_neither_is_shown() {
+    let (mut bridges, own) = (bridges(), std::process::id());
+    let ((one, told), (forged, also)) = (hook(1, own, SESSION, "per_1"), hook(2, own, SESSION, "per_1"));
+    bridges.handle(one, Moment::default());
+    assert_eq!(bridges.handle(forged, Moment::default()).as_deref(), Some(SESSION));
+    assert!(told.is_closed() && also.is_closed() && texts(&bridges, SESSION, own).is_empty());
+    assert_eq!(control::Bridges::let_go(&bridges, SESSION, own), Some(LetGo::TwoAsk));
+    let (again, told) = hook(3, own, SESSION, "per_1");
+    bridges.handle(again, Moment::default());
+    assert!(told.is_closed() && texts(&bridges, SESSION, own).is_empty(), "nor is the next one for it");
+    let (next, _told) = hook(4, own, SESSION, "per_2");
+    bridges.handle(next, Moment::default());
+    assert_eq!(texts(&bridges, SESSION, own), ["touch per_2"]);
+    assert_eq!(control::Bridges::let_go(&bridges, SESSION, own), None);
+}
+
+/// The file that says who runs a session was removed, and written by another opencode.
+#[test]
+#[cfg(target_os = "linux")]
+fn case_860_a_session_stays_with_the_process_that_it_was_seen_with() {
+    let run = || pilotlight_system::process::testing::named(std::ffi::OsStr::new("opencode"));
+    let ((_first, _, mut owner), (_second, _, other)) = (run(), run());
+    let observed = |pid| Observed { owner: Owner::Alive { pid, started: None }, ..Observed::default() };
+    let mut bridges = bridges();
+    let ask = |bridges: &mut Bridges, pid| {
+        let (asks, told) = hook(u64::from(pid), pid, SESSION, "per_1");
+        bridges.handle(asks, Moment::default());
+        bridges.observe(SESSION, &observed(pid));
+        (texts(bridges, SESSION, pid), told)
+    };
+    assert_eq!(ask(&mut bridges, owner.pid()).0, ["touch per_1"]);
+    let (shown, told) = ask(&mut bridges, other.pid());
+    assert!(shown.is_empty() && told.is_closed() && texts(&bridges, SESSION, owner.pid()).is_empty());
+    owner.end();
+    assert_eq!(ask(&mut bridges, other.pid()).0, ["touch per_1"], "it was ended, and goes on in another process");
+    bridges.observe(SESSION, &Observed { contested: true, ..observed(other.pid()) });
+    assert!(texts(&bridges, SESSION, other.pid()).is_empty(), "by the reports of both");
+}
+
+#[tokio::test]
+async fn case_784_what_is_in_doubt_is_let_go() {
     let own = std::process::id();
     let mut from_tool = bridges();
     from_tool.source.config.is_users = |_| false;

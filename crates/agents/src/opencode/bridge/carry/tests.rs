@@ -1,9 +1,9 @@
 use super::*;
 use crate::channel::action_context::{LogView, Permit, ReportSink};
 use crate::hooks::listener::{Handle, Hook, Told};
+use crate::hooks::memory::Memory;
 use pilotlight_core::time::{Moment, Time};
 use serde_json::json;
-use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
 
 /// What comes of an answer whose hook says this, or goes without a word.
@@ -13,7 +13,7 @@ async fn came_of(said: Option<FromHook>) -> (Result<(), Failure>, bool) {
         "permission": "bash", "patterns": [], "metadata": {"command": "ls"}}});
     let asked = Asked::read(input.to_string().as_bytes()).unwrap();
     let hook = Hook { asked, owner: 7, at: Time(0), handle: Handle::new(sender) };
-    let open = OpenHook { request: "r".into(), hook, at: Moment::default(), is_answered: Arc::default() };
+    let open = OpenHook::new("r".into(), hook, Moment::default(), &Memory::default()).unwrap();
     let context = ActionContext {
         id: "ses_1".into(),
         cwd: None,

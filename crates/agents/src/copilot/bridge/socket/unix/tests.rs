@@ -1,6 +1,9 @@
 use super::*;
 use crate::copilot::bridge::wire::{Consent, OrderResult, is_proof, proof};
 use serde_json::{Value, json};
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixListener;
 use tokio::io::AsyncReadExt;
 
 const KEY: &[u8] = b"the key";

@@ -1,0 +1,67 @@
+//! What was left to its terminal, although its hook called: why, until its session goes on.
+
+use pilotlight_core::session::LetGo;
+use pilotlight_core::time::Time;
+use std::collections::BTreeMap;
+
+/// The most sessions of which that is kept, the latest.
+const MOST: usize = 64;
+
+/// Why hooks were let go, by the sessions that they asked for.
+#[derive(Debug, Default)]
+pub(crate) struct Left(BTreeMap<Box<str>, Reason>);
+
+#[derive(Clone, Copy, Debug)]
+struct Reason {
+    why: LetGo,
+    /// The process that started the hook.
+    owner: u32,
+    /// When, by the wall clock.
+    at: Time,
+}
+
+impl Left {
+    /// A hook that this process started for a session was let go.
+    pub(crate) fn note(&mut self, session: &str, owner: u32, why: LetGo, at: Time) {
+        self.0.insert(session.into(), Reason { why, owner, at });
+        if self.0.len() > MOST {
+            let oldest = self.0.iter().min_by_key(|(_, reason)| reason.at).map(|(session, _)| session.clone());
+            oldest.map(|oldest| self.0.remove(&oldest));
+        }
+    }
+
+    /// A hook asks for the session that is taken up, or its session goes on since then.
+    pub(crate) fn forget(&mut self, session: &str, since: Option<Time>) {
+        if self.0.get(session).is_some_and(|reason| since.is_none_or(|since| since > reason.at)) {
+            self.0.remove(session);
+        }
+    }
+
+    /// Why what a session asks, which this process runs, is left to its terminal.
+    pub(crate) fn why(&self, session: &str, owner: u32) -> Option<LetGo> {
+        self.0.get(session).filter(|reason| reason.owner == owner).map(|reason| reason.why)
+    }
+
+    /// When a hook of a session, which this process runs, was let go for this reason, if it was for none later.
+    pub(crate) fn at(&self, session: &str, owner: u32, why: LetGo) -> Option<Time> {
+        self.0.get(session).filter(|reason| reason.owner == owner && reason.why == why).map(|reason| reason.at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn case_862_why_a_hook_was_let_go_is_kept_until_its_session_goes_on() {
+        let mut left = Left::default();
+        left.note("a", 7, LetGo::Full, Time(1000));
+        assert_eq!((left.why("a", 7), left.why("a", 8), left.why("b", 7)), (Some(LetGo::Full), None, None));
+        left.forget("a", Some(Time(900)));
+        assert_eq!(left.why("a", 7), Some(LetGo::Full));
+        left.forget("a", Some(Time(1100)));
+        assert_eq!(left.why("a", 7), None);
+        (0..500).for_each(|n| left.note(&n.to_string(), 7, LetGo::Full, Time(n)));
+        assert_eq!((left.0.len(), left.why("499", 7)), (MOST, Some(LetGo::Full)));
+    }
+}
