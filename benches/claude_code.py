@@ -338,15 +338,21 @@ def request():
                        "tool_input": {"command": "touch made", "description": "paint"}}).encode()
 
 
+# Starts a hook as Claude Code does, over sockets of its own: one that has others ends at once.
+STARTS = """use Socket; socketpair my $in, my $to, AF_UNIX, SOCK_STREAM, 0; socketpair my $from, my $out, AF_UNIX, SOCK_STREAM, 0;
+if (!fork) { open STDIN, "<&", $in; open STDOUT, ">&", $out; close $to; close $from; exec @ARGV }
+close $in; close $out; local $/; print {$to} <STDIN>; close $to; print <$from>; wait"""
+
+
 def waiting(world, count):
-    """The start of a hook -> it waits for the tray. What starts it is a shell by Claude Code's name."""
+    """The start of a hook -> it waits for the tray. What starts it is perl by Claude Code's name."""
     if not shutil.which("strace"):
         return
-    shell, trace, times = world.folder / "claude", world.folder / "trace", []
-    shutil.copy("/bin/dash", shell)
+    starter, trace, times = world.folder / "claude", world.folder / "trace", []
+    shutil.copy(shutil.which("perl"), starter)
     for _ in range(count):
         words = ["strace", "-f", "--seccomp-bpf", "-ttt", "-e", "trace=execve,connect,poll,ppoll", "-o", trace,
-                 shell, "-c", '"$0" hook claude-code; :', world.program]
+                 starter, "-e", STARTS, world.program, "hook", "claude-code"]
         subprocess.run([str(word) for word in words], env=world.environment, input=request(), stdout=subprocess.DEVNULL)
         calls = [line.split(None, 2) for line in trace.read_text().splitlines()]
         calls = [(float(at), call) for _, at, call in calls]
@@ -361,9 +367,16 @@ def without_a_tray(world, count):
     for _ in range(count):
         for words in (["hook", "claude-code"], ["--version"]):
             begun = time.monotonic()
-            ran = subprocess.run([world.program, *words], env=world.environment, input=request(), capture_output=True)
-            times[words[0]].append(time.monotonic() - begun)
-            assert ran.returncode == 0 and (words[0] != "hook" or not ran.stdout), ran
+            # The ends of what starts it, which is this.
+            (to, stdin), (said, stdout) = socket.socketpair(), socket.socketpair()
+            with to, said:
+                with stdin, stdout:
+                    ran = subprocess.Popen([world.program, *words], env=world.environment, stdin=stdin, stdout=stdout)
+                to.sendall(request())
+                to.shutdown(socket.SHUT_WR)
+                code = ran.wait()
+                times[words[0]].append(time.monotonic() - begun)
+                assert code == 0 and (words[0] != "hook" or not said.recv(1)), words
     report("hook", "without a tray, all of it", times["hook"])
     report("hook", "beside it, `--version`", times["--version"])
 
