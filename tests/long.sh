@@ -110,6 +110,7 @@ for which in '--lib --bins --tests' '--test e2e'; do
     # shellcheck disable=SC2086
     stage 'ignored tests' cargo test --locked --quiet --workspace $which -- --ignored --test-threads=2
 done
+stage 'rare stories' env PROPTEST_CASES=2048 cargo test --locked --quiet --test cases -- properties pieces edits places bounds
 # What was shown in each situation in which a log is silent (tests/e2e/receiving).
 cat "$target"/situations/*.txt
 # Without benches, the pattern would match nothing, which is an error.

@@ -168,8 +168,11 @@ pub fn run() -> ExitCode {
     carry_out(arguments.command, context)
 }
 
+/// Reads the arguments. Writing the help takes longer than reading them, so only what shows it pays for it.
 fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Arguments, clap::Error> {
-    let matches = help::command(command_line()).try_get_matches_from(words);
+    let words: Vec<_> = words.into_iter().collect();
+    let matches = Arguments::command().try_get_matches_from(&words);
+    let matches = matches.or_else(|_| help::command(command_line()).try_get_matches_from(&words));
     matches.and_then(|matches| Arguments::from_arg_matches(&matches))
 }
 

@@ -12,6 +12,7 @@ use pilotlight_core::verdict::Status;
 use pilotlight_engine::LastProgress;
 use pilotlight_engine::config::List;
 use proptest::prelude::*;
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -99,9 +100,9 @@ proptest! {
             let sources =
                 sources.map(|((key, session, row), reader)| Source { key, row, session, last_progress, reader: Some(reader) });
             let Some(view) = menu.update(sources, now) else { continue };
-            let ids: Vec<_> = positions(&view).into_iter().filter_map(|(_, id)| id).collect();
-            for (n, id) in ids.iter().enumerate() {
-                prop_assert!(!ids[..n].contains(id), "{:?} has two positions", id);
+            let mut ids = HashSet::new();
+            for (_, id) in positions(&view) {
+                prop_assert!(id.as_ref().is_none_or(|id| ids.insert(id.clone())), "{:?} has two positions", id);
             }
             if let Some(before) = &shown {
                 if positions(&view) == positions(before) {

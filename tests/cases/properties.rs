@@ -12,10 +12,9 @@ use pilotlight_core::verdict::{Observations, Status, judge};
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 
-/// Four times the usual number of stories, to find rare ones.
+/// As many stories as `PROPTEST_CASES` says; tests/long.sh has more of them, to find rare ones.
 fn config() -> ProptestConfig {
-    let usual = ProptestConfig::default();
-    ProptestConfig { cases: 4 * usual.cases, failure_persistence: None, ..usual }
+    ProptestConfig { failure_persistence: None, ..ProptestConfig::default() }
 }
 
 /// Checks that status and reason do not change between a verdict and its recheck.

@@ -48,7 +48,7 @@ pub(crate) const SOON: Duration = Duration::from_secs(30);
 /// Deadline for what Copilot does. Several run at a time, and each needs seconds of CPU time to start.
 pub(crate) const COPILOT: Duration = Duration::from_secs(120);
 
-/// Polls `condition` every 20 ms until it returns a value. After `timeout`, by a clock that runs slower on a busy machine
+/// Polls `condition` every 20 ms, or more rarely if it takes longer itself, until it returns a value. After `timeout`, by a clock that runs slower on a busy machine
 /// ([`running_time`]), panics with `what` was awaited and the state that `dump` describes.
 pub(crate) fn wait_until<T>(
     timeout: Duration,
@@ -69,12 +69,15 @@ pub(crate) fn wait<T>(timeout: Duration, condition: impl FnMut() -> Option<T>) -
 
 fn poll<T>(is_over: impl Fn() -> bool, mut condition: impl FnMut() -> Option<T>) -> Option<T> {
     loop {
+        let begun = Instant::now();
         let value = condition();
         if value.is_some() || is_over() {
             return value;
         }
+        // A condition that runs programs would otherwise take the processor from what is waited for.
+        let pause = Duration::from_millis(20).max(2 * begun.elapsed());
         #[expect(clippy::disallowed_methods, reason = "the one place that waits: between two polls")]
-        std::thread::sleep(Duration::from_millis(20));
+        std::thread::sleep(pause);
     }
 }
 

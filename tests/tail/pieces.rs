@@ -84,7 +84,7 @@ fn plausible(log: &[u8]) -> Vec<u8> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     /// Cut anywhere, even inside a line or a character, and read after each piece.
     #[test]
