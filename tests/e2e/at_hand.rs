@@ -1,6 +1,7 @@
 //! What is at hand for a session of a real agent: waiting for it, the one that asks, what it said last, when it wakes, what
 //! works behind it, how full its context is, and homes that nobody named.
 
+use super::hosts::pilot_over_host;
 use super::stage::Stage;
 use crate::support::claude::ClaudeHome;
 use crate::support::codex::CodexHome;
@@ -170,6 +171,37 @@ fn case_835_copilot_in_its_terminal_at_hand() {
     let waiting = both(&pilot, &["--until", "ended", &id]);
     terminal.exit();
     end(waiting, &id, "ended");
+}
+
+/// Claude Code on another machine: all of it is at hand here, but what the session said stays there.
+#[test]
+#[ignore = "tests/long.sh"]
+fn case_841_claude_code_at_hand_on_another_machine() {
+    let home = ClaudeHome::new();
+    let (pilot, _folders) = pilot_over_host("CLAUDE_CONFIG_DIR", &home.dir());
+    let claude = home.start(&[]);
+    let id = claude.id();
+    pilot.wait_status(&id, "idle", "no prompt yet");
+    let waiting = both(&pilot, &[]);
+    claude.enter("SCRIPT:agent Paint the fence");
+    end(waiting, &id, "needs-permission");
+    let row = pilot.wait_status(&id, "needs-permission", "asks for permission: Bash; by its sub-agent: paint");
+    assert_eq!((&row["host"], &row["background"]["list"][0]["name"]), (&"devbox".into(), &"paint".into()), "{row}");
+    pilot.wait_menu(&id, "Sub-agent, since ");
+    let page = pilot.run(&["explain"]).out;
+    assert!(page.contains("sub-agent       paint: Bash: touch made"), "{page}");
+    assert!(page.contains("context         110 tokens, of how many is not known"), "{page}");
+
+    let waiting = both(&pilot, &[&id, "--until", "idle"]);
+    claude.accept("Do you want to");
+    std::fs::write(home.project().join("go"), "").unwrap();
+    end(waiting, &id, "idle");
+    assert_eq!(message(&pilot, &id), Value::Null);
+    assert!(!pilot.run(&["explain", &id]).out.contains("It is done."));
+
+    claude.enter("SCRIPT:cron Paint it again");
+    let row = pilot.wait_status(&id, "idle", "wakes at ");
+    assert!((0..=5).contains(&wakes_in(&row)), "{row}");
 }
 
 #[test]

@@ -6,21 +6,26 @@ use crate::support::person::{Manner, Person};
 use crate::support::pilotlight::Pilot;
 use crate::support::server::{Client, Server, Session};
 use crate::support::wait_until;
+use std::path::Path;
 use std::time::Duration;
 use tempfile::TempDir;
 
 /// A Pilotlight here that knows this home by a host alone; the user there, and a home without sessions here.
 fn pilot_of(home: &Home) -> (Pilot, [TempDir; 2]) {
+    pilot_over_host("COPILOT_HOME", &home.dir())
+}
+
+/// As [`pilot_of`], for a home of the agent that this variable belongs to.
+pub(super) fn pilot_over_host(variable: &str, home: &Path) -> (Pilot, [TempDir; 2]) {
     let [there, empty] = [(), ()].map(|()| tempfile::tempdir().unwrap());
     let path = std::env::var("PATH").unwrap_or_default();
-    let (user, copilot) =
-        (format!("HOME={}", there.path().display()), format!("COPILOT_HOME={}", home.dir().display()));
+    let (user, home) = (format!("HOME={}", there.path().display()), format!("{variable}={}", home.display()));
     let program = env!("CARGO_BIN_EXE_pilotlight");
     let words = [
         "env",
         "-i",
         &user,
-        &copilot,
+        &home,
         &format!("PATH={path}"),
         "PILOTLIGHT_DISCOVER=false",
         program,
