@@ -119,7 +119,7 @@ pub(super) struct Shows {
 pub(super) fn page(session: &Session, label: &Label, now: Moment, limits: &Limits, shows: Shows) -> Page {
     let (row, verdict) = session.row(now, limits);
     if let Some(remote) = &session.remote {
-        return remote_page(session, remote, (&row, label), now, shows.refusals);
+        return remote_page(session, remote, (&row, label), now, shows);
     }
     let mut page = Page::default();
     page.line("session", &*row.id);
@@ -139,22 +139,14 @@ pub(super) fn page(session: &Session, label: &Label, now: Moment, limits: &Limit
     turn(&mut page, session, now);
     open_requests(&mut page, session, now);
     open_questions(&mut page, session, now);
-    if let Some(message) = session.observed.facts.last_message.as_deref().filter(|_| shows.last_message) {
-        page.line("last message", message);
-    }
+    last_message(&mut page, session, shows);
     limits_that_apply(&mut page, session, limits);
     actions(&mut page, session, row.status, shows.refusals);
     page
 }
 
 /// The same of a session on another machine, which judges it and knows more.
-fn remote_page(
-    session: &Session,
-    remote: &Remote,
-    (row, label): (&Row, &Label),
-    now: Moment,
-    refusals: Refusals,
-) -> Page {
+fn remote_page(session: &Session, remote: &Remote, (row, label): (&Row, &Label), now: Moment, shows: Shows) -> Page {
     let mut page = Page::default();
     page.line("session", &*row.id);
     page.line("machine", &*remote.host.name);
@@ -181,9 +173,16 @@ fn remote_page(
         page.line("sub-agent", sub_agent);
     }
     open_questions(&mut page, session, now);
-    actions(&mut page, session, row.status, refusals);
+    last_message(&mut page, session, shows);
+    actions(&mut page, session, row.status, shows.refusals);
     page.line("more", format!("`pilotlight explain {}` on {} says what its limits are", row.id, remote.host.name));
     page
+}
+
+fn last_message(page: &mut Page, session: &Session, shows: Shows) {
+    if let Some(message) = session.observed.facts.last_message.as_deref().filter(|_| shows.last_message) {
+        page.line("last message", message);
+    }
 }
 
 fn ago(now: Moment, at: Time) -> Span {

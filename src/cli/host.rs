@@ -127,7 +127,7 @@ struct Row<'a> {
 impl<'a> Row<'a> {
     fn new(host: &'a HostSetting, report: Option<&HostReport>, same_as: Option<Box<str>>, now: Time) -> Self {
         let (ssh, program, command) = match &host.reach {
-            Reach::Ssh { to, program } => (Some(&**to), Some(&**program), None),
+            Reach::Ssh { to, program, .. } => (Some(&**to), Some(&**program), None),
             Reach::Command(words) => (None, None, Some(&**words)),
         };
         let why = report.and_then(|report| report.trouble.as_ref()).map(|why| plain(why, LINE_MAX));

@@ -41,6 +41,9 @@ pub(super) struct Arguments {
     /// Speak over standard input and output, one line of JSON at a time
     #[arg(long)]
     stdio: bool,
+    /// Tell how the last message of each session begins, too
+    #[arg(long)]
+    messages: bool,
 }
 
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<ExitCode> {
@@ -51,19 +54,19 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
         return Ok(ExitCode::from(USAGE));
     }
     let runtime = runtime()?;
-    let served = runtime.block_on(serve(context));
+    let served = runtime.block_on(serve(context, arguments.messages));
     // Standard input is read on a thread that may wait for ever.
     runtime.shutdown_background();
     served.map(|()| ExitCode::SUCCESS)
 }
 
-async fn serve(context: &Context) -> anyhow::Result<()> {
+async fn serve(context: &Context, messages: bool) -> anyhow::Result<()> {
     let folders = paths::project().as_ref().map(paths::runtime_folders).unwrap_or_default();
     // A demo shows its own sessions alone.
     for folder in folders.iter().filter(|_| context.demo.is_none()) {
         // A runtime folder that fails its check is not used.
         let Ok(Some(_checked)) = Runtime::open(folder) else { continue };
-        if let Some(tray) = control::ask_to_serve(folder).await? {
+        if let Some(tray) = control::ask_to_serve(folder, messages).await? {
             let mut signals = Signals::new()?;
             return tokio::select! {
                 relayed = relay(tray, context) => relayed,
@@ -71,10 +74,10 @@ async fn serve(context: &Context) -> anyhow::Result<()> {
             };
         }
     }
-    with_own_engine(context, folders).await
+    with_own_engine(context, folders, messages).await
 }
 
-async fn with_own_engine(context: &Context, folders: Vec<PathBuf>) -> anyhow::Result<()> {
+async fn with_own_engine(context: &Context, folders: Vec<PathBuf>, messages: bool) -> anyhow::Result<()> {
     let mut engine = context.engine();
     if let Some(place) = shared_place() {
         #[cfg(unix)]
@@ -88,7 +91,8 @@ async fn with_own_engine(context: &Context, folders: Vec<PathBuf>) -> anyhow::Re
     let send = |command| {
         let _ = commander.send(command); // fails only when the engine has ended
     };
-    let service = Service { caller: Some(std::process::id()), policy: &policy, has_tray: false, handle: &send };
+    let service =
+        Service { caller: Some(std::process::id()), policy: &policy, has_tray: false, messages, handle: &send };
     let mut view = Waiting { looked: None };
     let mut running = pin!(engine.run(Signals::new()?, &mut view));
     let (outer, inner) = duplex(PIPE);

@@ -24,7 +24,7 @@ pub(super) struct Arguments {
     /// Print JSON: an array with one object per session
     #[arg(long)]
     json: bool,
-    /// With `--json`: say how the last message of each session of this machine begins, as `last_message`
+    /// With `--json`: say how the last message of each session begins, as `last_message`
     #[arg(long, requires = "json")]
     messages: bool,
     /// Print the text for another bar, once; `watch --format` keeps it up to date
@@ -135,12 +135,16 @@ fn rows(sessions: Vec<Session>, context: &Context, now: Moment, all: bool) -> Ve
     rows
 }
 
-/// How the last messages of sessions of this machine begin, by their ids.
-type Messages = HashMap<Box<str>, Box<str>>;
+/// How the last messages of sessions begin, by their machines and ids.
+type Messages = HashMap<(Option<Box<str>>, Box<str>), Box<str>>;
 
 fn messages(sessions: &[Session], context: &Context) -> Messages {
-    let told = sessions.iter().filter(|session| context.config.list.last_message && session.remote.is_none());
-    told.filter_map(|session| Some((session.id.clone(), session.observed.facts.last_message.clone()?))).collect()
+    let told = sessions.iter().filter(|_| context.config.list.last_message);
+    let message = |session: &Session| {
+        let host = session.remote.as_ref().map(|remote| (*remote.host.name).into());
+        Some(((host, session.id.clone()), session.observed.facts.last_message.clone()?))
+    };
+    told.filter_map(message).collect()
 }
 
 /// One row per line: valid JSON for parsers, and easy to grep.
@@ -149,7 +153,7 @@ fn write_json(out: &mut impl Write, rows: &[Row], messages: Option<&Messages>) -
         write!(out, "{}", if index == 0 { "[\n" } else { ",\n" })?;
         match messages {
             Some(messages) => {
-                let last_message = messages.get(&row.id).filter(|_| row.host.is_none()).map(|message| &**message);
+                let last_message = messages.get(&(row.host.clone(), row.id.clone())).map(|message| &**message);
                 json::write(out, &RowWithMessage { row, last_message })?;
             }
             None => json::write(out, row)?,

@@ -62,7 +62,7 @@ pub(super) fn says(user: &User, lines: &str) -> Vec<String> {
 }
 
 /// The number of the schema that this version speaks.
-const SCHEMA: u32 = 2;
+const SCHEMA: u32 = 3;
 
 fn hello(schema: u32) -> String {
     format!(

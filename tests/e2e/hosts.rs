@@ -21,17 +21,8 @@ pub(super) fn pilot_over_host(variable: &str, home: &Path) -> (Pilot, [TempDir; 
     let path = std::env::var("PATH").unwrap_or_default();
     let (user, home) = (format!("HOME={}", there.path().display()), format!("{variable}={}", home.display()));
     let program = env!("CARGO_BIN_EXE_pilotlight");
-    let words = [
-        "env",
-        "-i",
-        &user,
-        &home,
-        &format!("PATH={path}"),
-        "PILOTLIGHT_DISCOVER=false",
-        program,
-        "serve",
-        "--stdio",
-    ];
+    let words =
+        ["env", "-i", &user, &home, &format!("PATH={path}"), "PILOTLIGHT_DISCOVER=false", program, "serve", "--stdio"];
     let config = format!("[[host]]\nname = \"devbox\"\ncommand = {}\n", serde_json::to_string(&words).unwrap());
     std::fs::create_dir_all(empty.path().join("session-state")).unwrap();
     let pilot = Pilot::watching(vec![empty.path().to_owned()], &config, &[]);

@@ -51,7 +51,7 @@ fn case_770_it_is_told_where_it_is_asked_for_and_nowhere_else() {
 }
 
 #[test]
-fn case_770_a_setting_switches_it_off_and_no_host_tells_it() {
+fn case_770_a_setting_switches_it_off_and_no_host_tells_it_unasked() {
     let (near, remote) = (User::new(), User::new());
     name_hosts(&near, &[("devbox", serves(&remote))]);
     let (here, there) = (near.session(1), remote.session(2));
@@ -69,6 +69,33 @@ fn case_770_a_setting_switches_it_off_and_no_host_tells_it() {
     assert_eq!(message(&near, &here), Value::Null);
     assert!(!text_of(&near, &["explain", &here.id]).contains("heron"));
     assert_eq!(near.run(&["status", "--messages"]).status.code(), Some(2), "it is for JSON");
+}
+
+/// Another machine is asked, by the words that run Pilotlight there. -> Told in JSON and in words, with and
+/// without a tray at either end, unless that machine's own settings forbid it.
+#[test]
+fn case_842_a_host_tells_it_if_it_is_asked() {
+    let (near, remote) = (User::new(), User::new());
+    name_hosts(&near, &[("devbox", [serves(&remote), vec!["--messages".into()]].concat())]);
+    let there = remote.session(2);
+    let _owner = there.owner(&remote);
+    there.prompt();
+    says(&there, "I painted the heron.");
+    let told = || {
+        assert_eq!(message(&near, &there), "I painted the heron.");
+        assert!(text_of(&near, &["explain", &there.id]).contains("I painted the heron."));
+    };
+    told();
+    let remote_tray = Tray::start(&remote);
+    told();
+    let tray = Tray::start(&near);
+    wait_until(SOON, "the tray is told", || text_of(&near, &["status"]), || near.row(&there));
+    told();
+    drop((tray, remote_tray));
+    let settings = remote.scratch.path().join(".config/pilotlight/config.toml");
+    fs::create_dir_all(settings.parent().unwrap()).unwrap();
+    fs::write(&settings, "[list]\nlast-message = false\n").unwrap();
+    assert_eq!(message(&near, &there), Value::Null);
 }
 
 #[test]

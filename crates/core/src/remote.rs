@@ -18,7 +18,7 @@ use super::form::Form;
 use super::question::Question;
 use super::session::{About, Control, Kind, Observed, Session};
 use super::short_reason::{ShortReason, TurnView};
-use super::text::{COMMAND_MAX, NAME_MAX, legible, plain};
+use super::text::{COMMAND_MAX, MESSAGE_MAX, NAME_MAX, legible, plain};
 use super::time::{Moment, Span, Time};
 use super::turn::{AnswerOptions, Call, Request};
 use super::verdict::{Asking, Liveness, Status};
@@ -224,6 +224,7 @@ pub fn read(
         remote: Some(Box::new(remote)),
         ..Session::default()
     };
+    session.observed.facts.last_message = report.last_message.and_then(|message| legible(&message, MESSAGE_MAX));
     session.observed.facts.turn_id = report.turn_id.filter(|id| id.len() <= ID_MAX);
     session.observed.facts.requests =
         report.requests.into_iter().take(session_report::REQUESTS_MAX).filter_map(request).collect();

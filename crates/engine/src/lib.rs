@@ -301,7 +301,7 @@ impl Engine {
             view.follow_also(&self.disk.discovered_folders());
         }
         self.world.count_shared_owners();
-        let World { fleet, changes, clock, .. } = &mut self.world;
+        let World { fleet, changes, clock, config, .. } = &mut self.world;
         fleet.disambiguate_rows(&mut changes.updated);
         self.connections
             .tasks
@@ -309,7 +309,7 @@ impl Engine {
         // For the view, a session that is no longer listed is gone.
         changes.removed.extend(changes.updated.extract_if(.., |key| fleet.shown_as(key).is_none()));
         let told = changes.removed.iter().chain(&changes.updated).filter(|key| key.host.is_none());
-        self.outboxes.update(fleet, told, clock.now());
+        self.outboxes.update(fleet, told, clock.now(), config.list.last_message);
         let redraw = changes.redraw || changes.ended_lull && view.shows_ages();
         if changes.updated.is_empty() && changes.removed.is_empty() && !redraw {
             return ControlFlow::Continue(());

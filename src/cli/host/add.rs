@@ -245,6 +245,11 @@ fn way(name: &str, arguments: &Arguments) -> Way {
     match &*arguments.command {
         [] => Way::Ssh(arguments.ssh.clone().unwrap_or_else(|| name.to_owned())),
         [before @ .., _, serve, stdio] if serve == "serve" && stdio == "--stdio" => Way::Command(before.to_vec()),
+        [before @ .., _, serve, stdio, messages]
+            if serve == "serve" && stdio == "--stdio" && messages == "--messages" =>
+        {
+            Way::Command(before.to_vec())
+        }
         words => Way::Command(words.to_vec()),
     }
 }

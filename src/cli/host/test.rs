@@ -28,7 +28,7 @@ pub(super) fn run(context: &Context, name: &str) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::from(USAGE));
     };
     let how = match &host.reach {
-        Reach::Ssh { to, program } => format!("ssh {to} {program}"),
+        Reach::Ssh { to, program, .. } => format!("ssh {to} {program}"),
         Reach::Command(words) => words.join(" "),
     };
     tell(&format!("{name}: by `{how}`"))?;

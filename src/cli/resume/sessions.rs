@@ -172,7 +172,7 @@ mod tests {
     /// A machine that tells of so many old sessions.
     fn told(folder: &std::path::Path, count: usize) -> HostSetting {
         let mut said = String::from(
-            r#"{"pilotlight":{"version":"0.1.0","schema":2,"now":"2026-01-01T00:00:00Z","system":"linux","architecture":"x86_64","has-tray":false}}"#,
+            r#"{"pilotlight":{"version":"0.1.0","schema":3,"now":"2026-01-01T00:00:00Z","system":"linux","architecture":"x86_64","has-tray":false}}"#,
         );
         for n in 0..count {
             let session = Session { id: format!("{n:08x}").into(), ..Session::default() };

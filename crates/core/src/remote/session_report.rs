@@ -66,6 +66,9 @@ pub struct SessionReport {
     pub(super) limit_until: Option<Time>,
     /// How much of its context it uses.
     pub(super) context: Option<ContextUse>,
+    /// How its last message begins, if that is asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) last_message: Option<Box<str>>,
     /// Its sub-agents.
     #[serde(default)]
     pub(super) sub_agents: Vec<SubAgentView>,
@@ -210,6 +213,7 @@ impl SessionReport {
             wakes_at: row.wakes_at,
             limit_until: row.limit_until,
             context: row.context,
+            last_message: facts.last_message.clone(),
             sub_agents: row.background.list.clone(),
         }
     }
@@ -218,7 +222,12 @@ impl SessionReport {
 impl SessionReport {
     /// The same, of one that is only to be found again.
     pub fn in_brief(self) -> Self {
-        Self { offers: Vec::new(), requests: Vec::new(), question: None, form: None, ..self }
+        Self { offers: Vec::new(), requests: Vec::new(), question: None, form: None, ..self.without_message() }
+    }
+
+    /// The same, without what the session said last.
+    pub fn without_message(self) -> Self {
+        Self { last_message: None, ..self }
     }
 
     /// The session's id.

@@ -313,10 +313,22 @@ fn a_session_that_is_only_to_be_found_again_is_told_in_brief() {
     }];
     whole.question = Some(QuestionReport { id: None, text: "Which?".into(), choices: Vec::new() });
     whole.form = Some(form("q"));
+    whole.last_message = Some("It is done.".into());
     assert!(!whole.offers.is_empty());
     let brief = whole.clone().in_brief();
     assert_eq!((brief.id(), &brief.name), ("a-1", &whole.name));
     assert!(brief.offers.is_empty() && brief.requests.is_empty() && brief.question.is_none() && brief.form.is_none());
+    assert_eq!(brief.last_message, None);
+}
+
+#[test]
+fn case_842_a_message_of_another_machine_is_shown_in_one_short_line_without_escapes() {
+    let mut report = told(&session());
+    report.last_message = Some(format!("Done\n\u{1b}[31mred\u{202e}{}", "x".repeat(100_000)).into());
+    let read = read(&host(true), report, &Clocks::default(), Agent::reported).unwrap();
+    let message = read.observed.facts.last_message.unwrap();
+    assert!(message.starts_with("Done ") && message.chars().count() <= MESSAGE_MAX, "{message}");
+    assert!(!message.contains(['\n', '\u{1b}', '\u{202e}']), "{message}");
 }
 
 #[test]

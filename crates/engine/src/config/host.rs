@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use toml::de::DeTable;
 
-use super::form::{Form, Value, Wrong, command, quoted, text, texts};
+use super::form::{Form, SWITCH, Value, Wrong, command, quoted, text, texts};
 use super::problem::Problems;
 use super::tables;
 use super::values::{HostSetting, Reach};
@@ -17,8 +17,13 @@ pub(super) const TABLE: &str = "host";
 /// How it is written.
 pub(super) const HEAD: &str = "[[host]]";
 /// The keys of a host, each with its form.
-pub(super) const KEYS: [(&str, &str); 4] =
-    [("name", NAME.text), ("ssh", SSH.text), ("program", PROGRAM.text), ("command", COMMAND.text)];
+pub(super) const KEYS: [(&str, &str); 5] = [
+    ("name", NAME.text),
+    ("ssh", SSH.text),
+    ("program", PROGRAM.text),
+    ("last-message", "true: show how the last messages of its sessions begin; false, if left out"),
+    ("command", COMMAND.text),
+];
 /// The program on the other machine, unless it is named.
 const PROGRAM_THERE: &str = "pilotlight";
 
@@ -87,6 +92,7 @@ fn read_one(at: usize, table: &DeTable<'_>, report: &mut Problems<'_>) -> Result
     let name = name.ok_or_else(|| Wrong { at, what: "a host needs a `name`".into() })?;
     let ssh = tables::value(TABLE, table, "ssh", &SSH)?;
     let program = tables::value(TABLE, table, "program", &PROGRAM)?;
+    let last_message = tables::value(TABLE, table, "last-message", &SWITCH)?;
     let command = tables::value(TABLE, table, "command", &COMMAND)?;
     let reach = match command {
         Some(_) if ssh.is_some() => {
@@ -95,10 +101,15 @@ fn read_one(at: usize, table: &DeTable<'_>, report: &mut Problems<'_>) -> Result
         Some(_) if program.is_some() => {
             return Err(Wrong { at, what: "`command` names the program itself: leave `program` out".into() });
         }
+        Some(_) if last_message.is_some() => {
+            let what = "instead of `last-message`, add \"--messages\" to the end of `command`";
+            return Err(Wrong { at, what: what.into() });
+        }
         Some(words) => Reach::Command(words),
         None => Reach::Ssh {
             to: ssh.unwrap_or_else(|| name.clone()),
             program: program.unwrap_or_else(|| PROGRAM_THERE.to_owned()),
+            last_message: last_message.unwrap_or_default(),
         },
     };
     Ok(HostSetting { name, reach })
@@ -117,12 +128,15 @@ pub(super) fn print(hosts: &[HostSetting]) -> String {
 pub(super) fn entry(HostSetting { name, reach }: &HostSetting) -> String {
     let mut out = format!("{HEAD}\nname = {}\n", (NAME.show)(name));
     match reach {
-        Reach::Ssh { to, program } => {
+        Reach::Ssh { to, program, last_message } => {
             if to != name {
                 out += &format!("ssh = {}\n", (SSH.show)(to));
             }
             if program != PROGRAM_THERE {
                 out += &format!("program = {}\n", (PROGRAM.show)(program));
+            }
+            if *last_message {
+                out += "last-message = true\n";
             }
         }
         Reach::Command(words) => out += &format!("command = {}\n", (COMMAND.show)(words)),

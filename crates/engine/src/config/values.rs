@@ -61,6 +61,8 @@ pub enum Reach {
         to: String,
         /// Where Pilotlight is there.
         program: String,
+        /// Whether it is asked how the last messages of its sessions begin.
+        last_message: bool,
     },
     /// By these words, which run `pilotlight serve --stdio` there.
     Command(Vec<String>),

@@ -79,12 +79,12 @@ pub async fn ask_to_listen_to_bridges(folder: &Path) -> io::Result<Option<()>> {
 }
 
 /// Has the tray tell of its sessions over the connection that is returned, and take orders there, as a
-/// [`pipe`](super::pipe); `None` if no tray serves the socket.
+/// [`pipe`](super::pipe), with how their last messages begin only if `messages`; `None` if no tray serves the socket.
 ///
 /// # Errors
 /// If the tray cannot be reached, breaks off, or does not understand this version.
-pub async fn ask_to_serve(folder: &Path) -> io::Result<Option<BufReader<transport::ClientStream>>> {
-    let Some(mut connection) = send(folder, &TrayRequest::Serve).await? else { return Ok(None) };
+pub async fn ask_to_serve(folder: &Path, messages: bool) -> io::Result<Option<BufReader<transport::ClientStream>>> {
+    let Some(mut connection) = send(folder, &TrayRequest::Serve { messages }).await? else { return Ok(None) };
     connection.acknowledged().await?;
     if connection.line.is_empty() {
         return Ok(Some(connection.stream));

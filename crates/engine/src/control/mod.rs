@@ -225,8 +225,8 @@ async fn serve_client(
         return refuse(&mut to, reason).await;
     }
     send(&mut to, ACK).await?;
-    if let ClientRequest::Tray(TrayRequest::Serve) = request {
-        let service = Service { caller, policy: &context.policy, has_tray: true, handle: &*context.handle };
+    if let ClientRequest::Tray(TrayRequest::Serve { messages }) = request {
+        let service = Service { caller, policy: &context.policy, has_tray: true, messages, handle: &*context.handle };
         return serve_pipe(from, to, &service).await;
     }
     // A tray that was blocked may read an order whose command has exited in the meantime. Such an order is dropped.
@@ -250,7 +250,7 @@ async fn serve_client(
             (context.handle)(Command::ReportHosts(reply));
             write_answer(reports, &mut from, &mut to).await
         }
-        ClientRequest::Tray(TrayRequest::Serve) => Ok(()), // above
+        ClientRequest::Tray(TrayRequest::Serve { .. }) => Ok(()), // above
         ClientRequest::Tray(TrayRequest::RetryHost { host, anew }) => {
             let (reply, report) = oneshot::channel();
             (context.handle)(Command::RetryHost(RetryHost { host, anew, reply: Some(reply) }));

@@ -40,6 +40,8 @@ pub struct Service<'a> {
     pub policy: &'a CallerPolicy,
     /// Whether a tray runs here.
     pub has_tray: bool,
+    /// Whether it is told how the last messages of sessions begin.
+    pub messages: bool,
     /// Receives the commands.
     pub handle: &'a (dyn Fn(Command) + Send + Sync),
 }
@@ -62,7 +64,7 @@ pub async fn serve_pipe(
 ) -> io::Result<()> {
     let hello = FromHost::Pilotlight(Hello::new(Clock::start().now().wall, service.has_tray));
     write(&mut to, &[hello]).await?;
-    let outbox = Arc::new(Outbox::default());
+    let outbox = Arc::new(Outbox::new(service.messages));
     (service.handle)(Command::TellAll(Arc::clone(&outbox)));
     let (reply, mut reports) = channel(REPORTS_QUEUED);
     let (mut from, mut line) = (BufReader::new(from), Vec::new());

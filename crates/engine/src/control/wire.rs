@@ -28,7 +28,8 @@ pub(super) enum TrayRequest {
     /// To start or stop listening for bridges, because the bridge key was created or removed.
     ListenToBridges,
     /// To tell of all its sessions as they change, and to take orders, for a Pilotlight on another machine.
-    Serve,
+    /// With how their last messages begin only if `messages`.
+    Serve { messages: bool },
     /// To try to reach another machine again now, by another connection if `anew`, and to tell what came of it.
     RetryHost { host: Box<str>, anew: bool },
     /// To know that the window has come in which the caller runs, which the tray opened at a click.

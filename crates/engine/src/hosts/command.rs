@@ -159,7 +159,7 @@ impl Way {
             Self::Ssh(to) => {
                 let below = program.strip_prefix(home).filter(|below| below.starts_with('/'));
                 let program = below.map_or_else(|| program.to_owned(), |below| format!("~{below}"));
-                Reach::Ssh { to: to.clone(), program }
+                Reach::Ssh { to: to.clone(), program, last_message: false }
             }
             Self::Command(before) => {
                 let serve = [program, "serve", "--stdio"].map(str::to_owned);
@@ -193,10 +193,16 @@ impl fmt::Display for Way {
     }
 }
 
+/// Has `serve` tell how the last messages of its sessions begin.
+const MESSAGES: &str = "--messages";
+
 /// The words that run `serve` on a host.
 pub(super) fn serve(host: &HostSetting) -> Vec<OsString> {
     match &host.reach {
-        Reach::Ssh { to, program } => Way::Ssh(to.clone()).words(&[program, "serve", "--stdio"]),
+        Reach::Ssh { to, program, last_message } => {
+            let words = [program, "serve", "--stdio", MESSAGES];
+            Way::Ssh(to.clone()).words(if *last_message { &words } else { &words[..3] })
+        }
         Reach::Command(words) => Way::Command(words.clone()).words(&[]),
     }
 }
@@ -205,7 +211,10 @@ pub(super) fn serve(host: &HostSetting) -> Vec<OsString> {
 /// the one that was asked to. If that reads a line of the input, it reads this one; else `serve` does, and passes it over.
 pub(super) fn again(host: &HostSetting) -> Option<String> {
     match &host.reach {
-        Reach::Ssh { program, .. } => Some(format!("{STARTS_AGAIN}{program} serve --stdio\n")),
+        Reach::Ssh { program, last_message, .. } => {
+            let messages = if *last_message { format!(" {MESSAGES}") } else { String::new() };
+            Some(format!("{STARTS_AGAIN}{program} serve --stdio{messages}\n"))
+        }
         Reach::Command(_) => None,
     }
 }
@@ -215,7 +224,7 @@ pub(super) fn again(host: &HostSetting) -> Option<String> {
 /// their own `ssh`.
 pub fn resume(host: &HostSetting, id: &str) -> Option<Vec<OsString>> {
     match &host.reach {
-        Reach::Ssh { to, program } => {
+        Reach::Ssh { to, program, .. } => {
             let mut words = ssh(to, true);
             words.extend([program, "resume", "--here", id].map(OsString::from));
             Some(words)
@@ -235,11 +244,15 @@ mod tests {
 
     #[test]
     fn case_402_ssh_is_told_what_it_must_not_take_for_an_option() {
-        let reach = Reach::Ssh { to: "devbox".into(), program: "pilotlight".into() };
+        let reach = Reach::Ssh { to: "devbox".into(), program: "pilotlight".into(), last_message: false };
         let host = HostSetting { name: "devbox".into(), reach };
         let ends =
             |words: &[OsString], end: &[&str]| words.ends_with(&end.iter().map(OsString::from).collect::<Vec<_>>());
         assert!(ends(&serve(&host), &["--", "devbox", "pilotlight", "serve", "--stdio"]));
+        let reach = Reach::Ssh { to: "devbox".into(), program: "pilotlight".into(), last_message: true };
+        let asked = HostSetting { name: "devbox".into(), reach };
+        assert!(ends(&serve(&asked), &["--", "devbox", "pilotlight", "serve", "--stdio", "--messages"]));
+        assert_eq!(again(&asked).unwrap(), "exec pilotlight serve --stdio --messages\n");
         assert!(ends(&resume(&host, "3aac").unwrap(), &["--", "devbox", "pilotlight", "resume", "--here", "3aac"]));
         let boxed = HostSetting { name: "box".into(), reach: Reach::Command(vec!["docker".into(), "exec".into()]) };
         assert_eq!(resume(&boxed, "3aac"), None);

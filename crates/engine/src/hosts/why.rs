@@ -92,7 +92,10 @@ mod tests {
 
     #[test]
     fn case_404_why_a_host_is_not_reached_is_said_in_words_that_help() {
-        let ssh = HostSetting { name: "a".into(), reach: Reach::Ssh { to: "a".into(), program: "pilotlight".into() } };
+        let ssh = HostSetting {
+            name: "a".into(),
+            reach: Reach::Ssh { to: "a".into(), program: "pilotlight".into(), last_message: false },
+        };
         let boxed = HostSetting { name: "b".into(), reach: Reach::Command(vec!["docker".into()]) };
         for (host, code, said, words) in [
             (

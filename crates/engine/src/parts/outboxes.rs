@@ -1,7 +1,9 @@
 //! The outboxes through which this machine reports its sessions to others.
 
-use super::fleet::Fleet;
+use super::fleet::{Entry, Fleet};
 use crate::control::pipe::outbox::Outbox;
+use crate::world::World;
+use pilotlight_core::remote::SessionReport;
 use pilotlight_core::session::Key;
 use pilotlight_core::time::{Moment, Span, Time};
 use std::collections::BTreeMap;
@@ -9,6 +11,11 @@ use std::sync::{Arc, Weak};
 
 /// Minimum interval between reports of mere activity in otherwise unchanged sessions.
 const HEARD_INTERVAL: Span = Span::seconds(5);
+
+fn report(entry: &Entry, now: Moment, shows_messages: bool) -> SessionReport {
+    let report = entry.report(now);
+    if shows_messages { report } else { report.without_message() }
+}
 
 /// All that are told.
 #[derive(Debug, Default)]
@@ -24,17 +31,25 @@ pub(crate) struct Outboxes {
 
 impl Outboxes {
     /// Tells this of all sessions, now and as they change, as long as somebody holds it.
-    pub(crate) fn add(&mut self, outbox: &Arc<Outbox>, fleet: &Fleet, now: Moment) {
+    /// Messages are told only if the settings show them.
+    pub(crate) fn add(&mut self, outbox: &Arc<Outbox>, world: &World) {
+        let (fleet, now, shows) = (&world.fleet, world.now(), world.config.list.last_message);
         for (key, entry) in fleet.entries() {
-            outbox.put(key, entry.report(now));
+            outbox.put(key, report(entry, now, shows));
             self.heard.insert(key.clone(), entry.last_progress.get());
         }
         outbox.mark_complete();
         self.boxes.push(Arc::downgrade(outbox));
     }
 
-    /// Tells of these sessions, which are new, changed or gone.
-    pub(crate) fn update<'a>(&mut self, fleet: &Fleet, keys: impl Iterator<Item = &'a Key>, now: Moment) {
+    /// Tells of these sessions, which are new, changed or gone. Messages are told only if the settings show them.
+    pub(crate) fn update<'a>(
+        &mut self,
+        fleet: &Fleet,
+        keys: impl Iterator<Item = &'a Key>,
+        now: Moment,
+        shows_messages: bool,
+    ) {
         self.boxes.retain(|outbox| outbox.strong_count() > 0);
         if self.boxes.is_empty() {
             (self.heard, self.heard_at) = (BTreeMap::new(), None);
@@ -45,7 +60,7 @@ impl Outboxes {
             match fleet.get(key) {
                 Some(entry) => {
                     self.heard.insert(key.clone(), entry.last_progress.get());
-                    boxes.iter().for_each(|outbox| outbox.put(key, entry.report(now)));
+                    boxes.iter().for_each(|outbox| outbox.put(key, report(entry, now, shows_messages)));
                 }
                 None => {
                     self.heard.remove(key);

@@ -156,7 +156,7 @@ impl Engine {
                 self.disk.mark_seen(&mut self.world, &keys);
             }
             Wakeup::Command(Command::TellAll(outbox)) => {
-                self.outboxes.add(&outbox, &self.world.fleet, self.world.now());
+                self.outboxes.add(&outbox, &self.world);
             }
             Wakeup::Command(Command::SeenByIds(ids)) => {
                 let keys: Vec<_> = self.world.fleet.keys().filter(|key| ids.iter().any(|id| **id == *key.id)).collect();

@@ -7,7 +7,7 @@ use crate::config::edit::{WrongPart, with_host, without_host, wrong_host};
 use crate::config::{HostSetting, Reach};
 
 fn by_ssh(name: &str, to: &str, program: &str) -> HostSetting {
-    HostSetting { name: name.into(), reach: Reach::Ssh { to: to.into(), program: program.into() } }
+    HostSetting { name: name.into(), reach: Reach::Ssh { to: to.into(), program: program.into(), last_message: false } }
 }
 
 #[test]
@@ -51,6 +51,11 @@ fn case_401_a_wrong_host_is_left_out_and_nothing_of_it_reaches_a_shell_or_an_opt
     assert_eq!(problem("ssh = \"devbox\""), "1:1: a host needs a `name`. This host is ignored.");
     let both = problem("name = \"a\"\nssh = \"a\"\ncommand = [\"x\"]");
     assert_eq!(both, "1:1: `ssh` and `command` both say how it is reached. This host is ignored.");
+    let told = problem("name = \"a\"\nlast-message = true\ncommand = [\"x\"]");
+    assert_eq!(
+        told,
+        "1:1: instead of `last-message`, add \"--messages\" to the end of `command`. This host is ignored."
+    );
     assert!(problem("name = \"a\"\ncommand = []").contains("it is empty"));
     assert!(problem("name = \"a\"\ncommand = [\"-x\"]").contains("This host is ignored"));
     let (config, problems) = read_text("[[host]]\nname = \"a\"\n[[host]]\nname = \"a\"\nssh = \"b\"\n");
@@ -111,7 +116,8 @@ fn case_423_what_cannot_be_edited_is_left_to_the_user() {
 }
 
 pub(super) fn any_hosts() -> impl Strategy<Value = Vec<HostSetting>> {
-    let ssh = ("[a-z@.][a-z0-9@.:-]{0,8}", "[~a-z/][a-z/.-]{0,8}").prop_map(|(to, program)| Reach::Ssh { to, program });
+    let ssh = ("[a-z@.][a-z0-9@.:-]{0,8}", "[~a-z/][a-z/.-]{0,8}", any::<bool>())
+        .prop_map(|(to, program, last_message)| Reach::Ssh { to, program, last_message });
     let command = ("[a-z]{1,8}", prop::collection::vec("\\PC{0,4}", 0..3))
         .prop_map(|(program, words)| Reach::Command([vec![program], words].concat()));
     let name = "[a-z0-9._][a-z0-9._-]{0,8}".prop_filter("dots alone", |name| name.chars().any(|c| c != '.'));

@@ -7,7 +7,7 @@ use pilotlight_system::identity;
 use serde::{Deserialize, Serialize};
 
 /// The number of the schema. It changes with each change of these lines, of an order or of a report.
-pub(crate) const SCHEMA: u32 = 2;
+pub(crate) const SCHEMA: u32 = 3;
 
 /// What the machine with the sessions says.
 #[derive(Clone, Debug, Serialize, Deserialize)]

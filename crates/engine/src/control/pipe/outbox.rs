@@ -11,6 +11,8 @@ use tokio::sync::Notify;
 /// What is still to be told. The engine puts it in, and whoever serves the pipe takes it out.
 #[derive(Debug, Default)]
 pub struct Outbox {
+    /// Whether it is told how last messages begin.
+    messages: bool,
     unsent: Mutex<Unsent>,
     has_changed: Notify,
 }
@@ -24,12 +26,17 @@ struct Unsent {
 }
 
 impl Outbox {
+    pub(super) fn new(messages: bool) -> Self {
+        Self { messages, ..Self::default() }
+    }
+
     fn unsent(&self) -> MutexGuard<'_, Unsent> {
         self.unsent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Tells of a session, new or changed.
     pub(crate) fn put(&self, key: &Key, report: SessionReport) {
+        let report = if self.messages { report } else { report.without_message() };
         self.unsent().sessions.insert(key.clone(), Some(Box::new(report)));
         self.has_changed.notify_one();
     }
