@@ -59,11 +59,10 @@ pub(super) struct Reconnect {
     /// Send its last prompt again, if no tool has run since
     #[arg(long)]
     resend: bool,
-    /// Let it work on: send its last prompt again if no tool has run since, else the setting `continue-prompt`
+    /// Have it continue: send its last prompt again, or the setting `continue-prompt` if a tool has run since
     #[arg(long = "continue", conflicts_with = "resend")]
     go_on: bool,
-    /// Continue without asking, though the tools and hooks of the session's program are missing, and its instructions if the
-    /// log lacks them
+    /// Do not ask before it continues without the tools and hooks of its program, and without its instructions if the log lacks them
     #[arg(long)]
     yes: bool,
 }
@@ -76,7 +75,7 @@ pub(super) struct Stop {
     /// End the session, not only its turn
     #[arg(long)]
     end: bool,
-    /// Do not ask before ending a session: by `--end`, or in a plain terminal if the bridge is not installed
+    /// Do not ask before ending a session, with `--end` or in a plain terminal without the bridge
     #[arg(long)]
     yes: bool,
 }
@@ -97,7 +96,7 @@ pub(super) fn reconnect(context: &Context, arguments: &Reconnect) -> anyhow::Res
             if arguments.go_on { Operation::Continue } else { Operation::Reconnect { resend: arguments.resend } };
         let page = context.page_of(session).filter(|_| session.remote.is_none());
         if let Err(error) = page.map_or(Ok(()), |page| page.check_countable()) {
-            match confirm(&format!("{UNCOUNTED} ({error}). Recover it all the same, this once?")) {
+            match confirm(&format!("{UNCOUNTED} ({error}). Recover it anyway, this once?")) {
                 Some(true) => {}
                 Some(false) => return Ok(refuse("the session was left as it is")),
                 None => {
@@ -111,13 +110,13 @@ pub(super) fn reconnect(context: &Context, arguments: &Reconnect) -> anyhow::Res
         } else if session.remote.is_none() && is_hosting(session) && (arguments.go_on || arguments.resend) {
             let home = context.home_of(session);
             let lacks = without_program(home.is_some_and(|home| home.has_instructions(&session.id)));
-            let question = format!("It would go on {lacks}. Send it on all the same?");
+            let question = format!("It would continue {lacks}. Continue anyway?");
             match confirm(&question) {
                 Some(true) => agreed.push(Risk::WithoutProgram),
                 Some(false) => return Ok(refuse("the session was left as it is")),
                 None => {
                     return Ok(refuse(&format!(
-                        "it would go on {lacks}, and there is no terminal here to ask you on: add `--yes` if you mean it"
+                        "it would continue {lacks}, and there is no terminal here to ask you on: add `--yes` if you mean it"
                     )));
                 }
             }
@@ -286,11 +285,11 @@ fn settled(context: &Context, session: &Picked, mut order: Order) -> Result<Orde
             None => {}
             Some(Suspicion::Unfounded) => order.agreed.push(Risk::OtherOwner),
             Some(Suspicion::Loaded(pid)) => {
-                return Err(refuse(&format!("process {pid} has it open: go on there")));
+                return Err(refuse(&format!("process {pid} has it open: continue there")));
             }
             Some(Suspicion::Untold(pid)) => {
                 let may = may_have_it_open(pid, &session.observed.agent);
-                match confirm(&format!("{may}. A second process would corrupt its history. Go on all the same?")) {
+                match confirm(&format!("{may}. A second process would corrupt its history. Continue anyway?")) {
                     Some(true) => order.agreed.push(Risk::OtherOwner),
                     Some(false) => return Err(refuse("the session was left as it is")),
                     None => return Err(refuse(&format!("{may}, and there is no terminal here to ask you on"))),

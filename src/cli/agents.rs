@@ -22,10 +22,10 @@ const SLIPS_MAX: usize = 1;
 /// The agents that a command is limited to.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(super) struct Agents {
-    /// Only the sessions of this agent, also one that its hook reports; repeat it for several
+    /// Only the sessions of this agent, which may be one that its hook reports; repeat it for several
     #[arg(long = "agent", value_name = "NAME", add = ArgValueCompleter::new(complete))]
     names: Vec<String>,
-    /// Only the sessions on this machine of the settings; repeat it for several
+    /// Only the sessions on this machine, by its name in the settings; repeat it for several
     #[arg(long = "host", value_name = "HOST")]
     hosts: Vec<String>,
 }
@@ -65,11 +65,12 @@ impl Agents {
             let Some(adapter) = adapter else {
                 if !is_reported(&name, Clock::start().now().wall) {
                     if let Some(meant) = meant(&name) {
-                        say(&format!("no agent is called {name}: did you mean {meant}?"));
+                        let known = listed(&names().collect::<Vec<_>>());
+                        say(&format!("no agent is called {name}: did you mean {meant}? The agents are {known}"));
                         return Err(ExitCode::from(USAGE));
                     }
                     let known = listed(&names().collect::<Vec<_>>());
-                    say(&format!("no hook reports a session of {name}; what is read without one: {known}"));
+                    say(&format!("no hook reports a session of {name} yet; agents that need no hook: {known}"));
                 }
                 continue;
             };
@@ -96,11 +97,12 @@ impl Agents {
     }
 }
 
-/// The agent with a home that is meant by the name of none: a part of its name, or a slip in it.
+/// The agent with a home that is meant by the name of none: a part of its name, or a slip in it or in its first word.
 fn meant(name: &str) -> Option<&'static str> {
+    let is_near = |known: &str| strsim::damerau_levenshtein(known, name) <= SLIPS_MAX;
     let is_part = |known: &&str| known.split('-').any(|part| part == name);
-    let is_near = |known: &&str| strsim::damerau_levenshtein(known, name) <= SLIPS_MAX;
-    names().find(is_part).or_else(|| names().find(is_near))
+    let is_slip = |known: &&str| is_near(known) || known.split('-').next().is_some_and(is_near);
+    names().find(is_part).or_else(|| names().find(is_slip))
 }
 
 /// The names of all agents that have homes.

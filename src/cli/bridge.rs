@@ -40,7 +40,7 @@ enum Action {
     Install(Change),
     /// Remove it
     Remove(Change),
-    /// Say for each home whether it is installed, and for each session in a terminal whether it is covered
+    /// Show for each home whether it is installed, and for each session in a terminal whether it is covered
     Status(Status),
 }
 
@@ -234,7 +234,10 @@ fn remove(context: &Context, installer: &dyn Installer, yes: bool) -> anyhow::Re
     for home in &homes {
         if let Some(entries) = installer.by_hand(home) {
             let agent = installer.adapter().agent();
-            say(&format!("{}: {agent} left entries of its settings: take out {entries} by hand", home.display()));
+            say(&format!(
+                "{}: {agent} did not remove {entries} from its settings: remove them by hand",
+                home.display()
+            ));
         }
     }
     if !failed.is_empty() || is_refused && homes.is_empty() {
@@ -583,22 +586,22 @@ impl Terminal<'_> {
         let installed = row.installed;
         let words = match (self.bridge, self.copilot) {
             (None, _) if installed == Installed::No => {
-                "not covered; would be, if it is started anew after `pilotlight bridge install`".into()
+                "not covered: run `pilotlight bridge install`, then restart it".into()
             }
             (None, _) if installed != Installed::Yes => "not covered".into(),
             (None, _) if row.installer.adapter() != FIRST && let Some(release) = self.untried => {
-                format!("not covered: the bridge was not tried with {release}")
+                format!("not covered: the bridge is untested with {release}")
             }
             (None, _) if let Some(is_older) = self.is_older => match is_older {
-                true => "not covered: it is older than the bridge; enter /reload-plugins there, or start it anew".into(),
+                true => "not covered: it started before the bridge was installed; enter /reload-plugins there, or restart it".into(),
                 false => "covered; what it asks can be answered".into(),
             },
-            (None, _) if row.installer.adapter() != FIRST => "covered, if it is younger than the bridge".into(),
+            (None, _) if row.installer.adapter() != FIRST => "covered, if it started after the bridge was installed".into(),
             (None, _) if are_known => {
-                "not covered; a bridge connects some seconds after the session's start: if it does not, restart the session".into()
+                "not covered yet: a bridge connects some seconds after a session starts; if it does not, restart the session".into()
             }
-            (None, _) => "unknown: another command has the bridges; try again when it has ended".into(),
-            (_, Some(release)) if self.watches => format!("not tried with {release}: watching only"),
+            (None, _) => "unknown: another command is using the bridges; try again when it has ended".into(),
+            (_, Some(release)) if self.watches => format!("untested with {release}: it only watches"),
             (Some("elevated"), _) => "covered; permission requests can be answered".into(),
             (Some(_), _) => "covered; to approve from here, run `pilotlight let-answer NAME`".into(),
         };

@@ -226,7 +226,7 @@ fn about(page: &mut Page, session: &Session, row: &Row, now: Moment) {
         Lesser::Log,
         "log",
         match is_told {
-            true => "none is read: it is known by its hook's reports alone".to_owned(),
+            true => "none is read: only its hook's reports are known".to_owned(),
             false => format!("{} read, {skipped} skipped: no event", counted_events(facts.events)),
         },
     );

@@ -21,7 +21,7 @@ pub(super) const EXAMPLES: [(&str, &str); 9] = [
     ("pilotlight explain 3aac", "explain a session's status; an id may be cut short"),
     ("pilotlight approve", "show what the session that asks wants, and approve it once"),
     ("pilotlight answer 3aac", "show what it asks you, and answer it"),
-    ("pilotlight reconnect 3aac --continue", "restore lost permissions, and let it work on"),
+    ("pilotlight reconnect 3aac --continue", "restore lost permissions, and have it continue"),
     ("pilotlight watch --json", "print a line for each change, for scripts"),
     ("pilotlight wait 3aac", "wait until it is done or needs you, for scripts"),
     ("pilotlight doctor", "find what keeps Pilotlight from working, and what to do"),

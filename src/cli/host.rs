@@ -47,7 +47,7 @@ enum Action {
     List(List),
     /// Connect to a machine, and say what is there; the running tray tries it again, too
     Test(Named),
-    /// Have the running tray try at once to reach a machine, or all that it does not reach
+    /// Have the running tray try again at once to reach a machine, or all that are not reached
     Retry(retry::Arguments),
     /// Replace the program that `host add` copied to a machine by this one; asks first
     Update(update::Arguments),

@@ -17,7 +17,7 @@ pub(super) fn run(context: &Context) -> anyhow::Result<ExitCode> {
         writeln!(out, "{}", on_stdout(&line))?;
     }
     if !context.config.notifications.enabled {
-        writeln!(out, "Notifications of sessions are off: `notifications.enabled` is false in the config")?;
+        writeln!(out, "Notifications of sessions are off: `notifications.enabled` is false in the settings")?;
     }
     drop(out);
     runtime.block_on(tried.keep_visible());

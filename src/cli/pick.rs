@@ -26,10 +26,10 @@ const SIMILARITY_MIN: f64 = 0.6;
 /// The argument that names a session.
 #[derive(Debug, clap::Args)]
 pub(super) struct Named {
-    /// The session: its id (or a unique prefix of it), its folder or its title
+    /// The session: its id or a unique prefix, its folder or its title
     #[arg(value_name = "NAME", add = ArgValueCompleter::new(complete))]
     pub(super) id: String,
-    /// The machine that it is on, by its name in the settings; without it, a session of this machine comes first
+    /// The machine that it is on, by its name in the settings. Default: this machine first, then the others
     #[arg(long, value_name = "HOST")]
     pub(super) host: Option<String>,
 }

@@ -24,7 +24,7 @@ const LINE_MAX: u64 = 64 << 20;
 /// Arguments of `replay`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// The log, of any agent: an events.jsonl, say, or one that is packed by zstd; `-` reads standard input
+    /// The log of any agent, such as an events.jsonl, also if packed with zstd; `-` reads standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// Whether the session's process lives on, ends a millisecond after the last event, or was never known

@@ -39,8 +39,7 @@ use unicode_width::UnicodeWidthStr;
 /// Arguments of `resume`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// The session: its id (or a unique prefix of it), its folder or its title. Without one you choose it among all, those
-    /// of other machines, too, and it is resumed in this terminal
+    /// The session: its id or a unique prefix, its folder or its title. Without one, choose among the sessions of all machines, and resume it in this terminal
     #[arg(value_name = "NAME", add = ArgValueCompleter::new(pick::complete))]
     id: Option<String>,
     /// The machine that it is on, by its name in the settings
@@ -49,7 +48,7 @@ pub(super) struct Arguments {
     /// Resume it in this terminal
     #[arg(long, requires = "id")]
     here: bool,
-    /// Resume it in this folder, in place of its own: which may be gone
+    /// Resume it in this folder instead of its own, such as when that is gone
     #[arg(long = "in", value_name = "DIR", requires = "id", conflicts_with = "host", value_hint = ValueHint::DirPath)]
     folder: Option<PathBuf>,
 }

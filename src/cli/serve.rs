@@ -48,9 +48,7 @@ pub(super) struct Arguments {
 
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<ExitCode> {
     if !arguments.stdio {
-        say(
-            "say over what: `serve --stdio` is started by a Pilotlight on another machine, by a `[[host]]` in its settings",
-        );
+        say("`serve` needs `--stdio`: a Pilotlight on another machine starts it so, by a `[[host]]` in its settings");
         return Ok(ExitCode::from(USAGE));
     }
     let runtime = runtime()?;

@@ -240,7 +240,7 @@ fn after_writing(data: &Path, files: &[File]) -> Vec<String> {
     }
     if has(UNIT) {
         lines.push(
-            "To start at login, tick that in the menu, or run `systemctl --user enable --now pilotlight`: one of them."
+            "To start at login, either tick that in the menu or run `systemctl --user enable --now pilotlight`."
                 .to_owned(),
         );
     }

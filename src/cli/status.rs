@@ -24,7 +24,7 @@ pub(super) struct Arguments {
     /// Print JSON: an array with one object per session
     #[arg(long)]
     json: bool,
-    /// With `--json`: say how the last message of each session begins, as `last_message`
+    /// With `--json`: add the beginning of each session's last message, as `last_message`
     #[arg(long, requires = "json")]
     messages: bool,
     /// Print the text for another bar, once; `watch --format` keeps it up to date

@@ -44,7 +44,7 @@ pub(super) fn unresponsive(tray: Option<u32>, consequence: &str) -> String {
     match tray {
         Some(process) if is_stopped(process) => {
             format!(
-                "Pilotlight's tray (process {process}) is stopped: `kill -CONT {process}` lets it go on; {consequence}"
+                "Pilotlight's tray (process {process}) is stopped: `kill -CONT {process}` continues it; {consequence}"
             )
         }
         Some(process) => format!(

@@ -36,24 +36,22 @@ const WORD_MAX: usize = 40;
 /// Arguments of `wait`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// The sessions: each by its id or the start of that, its folder or its title. Default: every session that has not
-    /// ended, and those started meanwhile
+    /// The sessions: each by its id or a unique prefix, its folder or its title. Default: every session that has not ended, and those that start meanwhile
     #[arg(value_name = "NAME", add = ArgValueCompleter::new(complete))]
     sessions: Vec<String>,
-    /// What to wait for: `needs-you`, or a status such as `idle`, `ended` or `needs-permission`; several with commas. Default: for sessions
-    /// that are named `needs-you,idle,ended`, else `needs-you`
+    /// What to wait for: `needs-you`, or a status such as `idle`, `ended` or `needs-permission`; several with commas. Default: `needs-you,idle,ended` for sessions that are named, else `needs-you`
     #[arg(long, value_name = "STATUS", value_delimiter = ',', add = ArgValueCompleter::new(complete_status))]
     until: Vec<String>,
-    /// Until it is true of one of the sessions (the default)
+    /// Wait until one of the sessions matches (the default)
     #[arg(long, conflicts_with = "all")]
     any: bool,
-    /// Until it is true of all of them at once
+    /// Wait until all of them match at once
     #[arg(long)]
     all: bool,
-    /// Give up after this time, such as `30m` or `1h30m`, with exit code 6; `0` only looks. The time that the machine sleeps does not count
+    /// Give up after this time, such as `30m` or `1h30m`, with exit code 6; `0` only looks. Time in which the machine sleeps does not count
     #[arg(long, value_name = "DURATION", value_parser = timeout)]
     timeout: Option<Span>,
-    /// Print JSON: one object for each session of which it became true
+    /// Print JSON: one object for each session that matches
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -123,7 +121,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
             ExitCode::from(TIMED_OUT)
         }
         None => {
-            say("interrupted before it came true");
+            say("interrupted before there was a match");
             ExitCode::from(FAILED)
         }
     })
@@ -190,7 +188,7 @@ fn timed_out(timeout: Span, awaited: &Awaited) -> String {
     }
     let missing = if missing.is_empty() { String::new() } else { format!(": {}", missing.join("; ")) };
     if timeout < Span::seconds(1) {
-        return format!("it is not so now{missing}");
+        return format!("no match now{missing}");
     }
     format!("timed out after {timeout}{missing}")
 }

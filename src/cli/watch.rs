@@ -23,7 +23,7 @@ pub(super) struct Arguments {
     /// Print JSON: one object for each session, then one for each change of a status, reason, owner or action
     #[arg(long, conflicts_with = "format")]
     json: bool,
-    /// With `--json`: say how the last message of each session begins, as `last_message`
+    /// With `--json`: add the beginning of each session's last message, as `last_message`
     #[arg(long, requires = "json")]
     messages: bool,
     /// Print the text for another bar, again whenever it changes

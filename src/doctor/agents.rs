@@ -45,8 +45,7 @@ async fn program(adapter: &'static dyn Adapter) -> Finding {
     };
     match printed_version(&program, VERSION_TIMEOUT).await.map(|printed| redact::version(&printed)) {
         Ok(version) => {
-            let untried =
-                if version == tried { "" } else { ", which was not tried: what it writes may be read in part" };
+            let untried = if version == tried { "" } else { ", which is untested: its logs may be read only in part" };
             Finding::ok(name, format!("{}, version {version}{untried}", program.display()))
                 .redacted(format!("found, version {version} (Pilotlight was tested with {tried})"))
         }

@@ -141,9 +141,9 @@ fn of_home(installer: &dyn Installer, number: usize, home: &Path, of_files: impl
         fix: (state == Installed::Yes && !is_well).then(|| Fix::Bridge(installer.adapter())),
     };
     let another = |other: String| {
-        let text = format!("{}: another program answers, too: {other}", home.display());
-        let remedy = "the first answer counts, its or yours: remove it there if it is not wanted";
-        Finding::warning(CHECK, text, remedy).redacted(format!("home {number}: another program answers, too"))
+        let text = format!("{}: another program also answers: {other}", home.display());
+        let remedy = "the first answer counts, its or yours: remove it there if you do not want it";
+        Finding::warning(CHECK, text, remedy).redacted(format!("home {number}: another program also answers"))
     };
     [finding].into_iter().chain(others.into_iter().map(another)).collect()
 }
@@ -156,14 +156,13 @@ fn of_extension(files: &Files) -> Found {
             Level::Problem,
             format!("Copilot looks for the bridge in {folder}, which is gone"),
             "the bridge's folder is gone",
-            "`pilotlight bridge install` puts it back; `pilotlight bridge remove` takes it out of Copilot's settings, which else \
-             complains at each start".into(),
+            "`pilotlight bridge install` puts it back; `pilotlight bridge remove` takes it out of Copilot's settings, which otherwise complains at each start".into(),
         );
     }
     if files.key().is_none() {
         return (
             Level::Problem,
-            "the bridge is installed, and its key is gone: it reaches nobody".into(),
+            "the bridge is installed, but cannot connect, because its key is gone".into(),
             "the bridge's key is gone",
             "run `pilotlight bridge install`, and restart your sessions".into(),
         );
@@ -182,8 +181,8 @@ fn of_extension(files: &Files) -> Found {
     if let Some(program) = files.other_program() {
         return (
             Level::Warning,
-            format!("the bridge takes {} for Pilotlight, and not this program", program.display()),
-            "the bridge takes another program for Pilotlight",
+            format!("the bridge accepts {} as Pilotlight, not this program", program.display()),
+            "the bridge accepts another program as Pilotlight",
             "if that is not the tray that you run, run `pilotlight bridge install` with the right program".into(),
         );
     }
@@ -194,9 +193,9 @@ fn of_extension(files: &Files) -> Found {
 fn of_another_version(bridge: String) -> Found {
     (
         Level::Warning,
-        bridge + " is of another version than this program",
-        "the bridge is of another version",
-        "run `pilotlight bridge install`: it counts for sessions that are started from then on".into(),
+        bridge + " comes from another version of Pilotlight",
+        "the bridge comes from another version of Pilotlight",
+        "run `pilotlight bridge install`, and restart your sessions".into(),
     )
 }
 
@@ -204,7 +203,7 @@ fn of_another_version(bridge: String) -> Found {
 fn of_another_program(agent: &str, program: &Path) -> Found {
     (
         Level::Warning,
-        format!("{agent} starts {}, and not this program", program.display()),
+        format!("{agent} starts {}, not this program", program.display()),
         "the bridge starts another program",
         "if that is not the Pilotlight whose tray you run, run `pilotlight bridge install` with the right one".into(),
     )
@@ -215,15 +214,15 @@ fn of_hook(files: &HookFiles) -> Found {
     let folder = files.marketplace.display();
     match files.hook_program() {
         HookProgram::Current => {
-            (Level::Ok, "Claude Code asks Pilotlight, too".into(), "the bridge is on", String::new())
+            (Level::Ok, "Claude Code passes its requests to Pilotlight".into(), "the bridge is on", String::new())
         }
         HookProgram::Outdated => of_another_version(format!("the bridge in {folder}")),
         HookProgram::Other(program) => of_another_program("Claude Code", &program),
         HookProgram::Missing(program) => (
             Level::Problem,
-            format!("Claude Code is to start {}, which is gone: what it asks is answered in its terminal alone", program.display()),
+            format!("Claude Code cannot start {}, which is gone: you can answer only in its terminal", program.display()),
             "the program that the bridge starts is gone",
-            "run `pilotlight bridge install`, and start your sessions anew".into(),
+            "run `pilotlight bridge install`, and restart your sessions".into(),
         ),
         HookProgram::None => (
             Level::Problem,
@@ -237,7 +236,9 @@ fn of_hook(files: &HookFiles) -> Found {
 /// What opencode's plugin is like in a config folder of opencode's.
 fn of_plugin(files: &PluginFiles, home: &Path) -> Found {
     match files.plugin_file(home) {
-        PluginFile::Current => (Level::Ok, "opencode asks Pilotlight, too".into(), "the bridge is on", String::new()),
+        PluginFile::Current => {
+            (Level::Ok, "opencode passes its requests to Pilotlight".into(), "the bridge is on", String::new())
+        }
         PluginFile::Outdated => of_another_version("the bridge".into()),
         PluginFile::Changed => (
             Level::Problem,
@@ -248,9 +249,9 @@ fn of_plugin(files: &PluginFiles, home: &Path) -> Found {
         PluginFile::Other(program) => of_another_program("opencode", &program),
         PluginFile::Missing(program) => (
             Level::Problem,
-            format!("opencode is to start {}, which is gone: its sessions are not shown", program.display()),
+            format!("opencode cannot start {}, which is gone: its sessions are not shown", program.display()),
             "the program that the bridge starts is gone",
-            "run `pilotlight bridge install`, and start your sessions anew".into(),
+            "run `pilotlight bridge install`, and restart your sessions".into(),
         ),
         PluginFile::Users | PluginFile::None => (
             Level::Problem,
@@ -278,7 +279,7 @@ pub(crate) fn running(sessions: &[Session]) -> Option<Finding> {
         return None;
     } else if old > 0 {
         let text = format!("another version of the bridge runs in {}", counted(old, "session"));
-        Finding::warning(CHECK, text, "it still works; restart these sessions to have this one")
+        Finding::warning(CHECK, text, "it still works; restart these sessions to get this version")
     } else if bare > 0 {
         let text = format!(
             "{} in a terminal without a bridge: started before it, or extensions are off",
@@ -313,14 +314,17 @@ mod tests {
         );
         std::fs::write(at("ours"), "").unwrap();
         files("ours").write().unwrap();
-        assert_eq!(told("ours"), is(Level::Ok, "Claude Code asks Pilotlight, too"));
-        assert_eq!(told("other"), is(Level::Warning, "Claude Code starts ~/ours, and not this program"));
+        assert_eq!(told("ours"), is(Level::Ok, "Claude Code passes its requests to Pilotlight"));
+        assert_eq!(told("other"), is(Level::Warning, "Claude Code starts ~/ours, not this program"));
         let text = std::fs::read_to_string(files("ours").hook()).unwrap();
         std::fs::write(files("ours").hook(), text.replace("86400", "60")).unwrap();
-        assert_eq!(told("ours"), is(Level::Warning, "the bridge in ~/bridge is of another version than this program"));
+        assert_eq!(told("ours"), is(Level::Warning, "the bridge in ~/bridge comes from another version of Pilotlight"));
         std::fs::remove_file(at("ours")).unwrap();
         let (level, text) = told("ours");
-        assert!(level == Level::Problem && text.starts_with("Claude Code is to start ~/ours, which is gone"), "{text}");
+        assert!(
+            level == Level::Problem && text.starts_with("Claude Code cannot start ~/ours, which is gone"),
+            "{text}"
+        );
     }
 
     #[test]
@@ -336,11 +340,11 @@ mod tests {
         let is = |level, text: &str| (level, text.to_owned());
         std::fs::write(at("ours"), "").unwrap();
         files("ours").put(&at("opencode")).unwrap();
-        assert_eq!(told("ours"), is(Level::Ok, "opencode asks Pilotlight, too"));
-        assert_eq!(told("other"), is(Level::Warning, "opencode starts ~/ours, and not this program"));
+        assert_eq!(told("ours"), is(Level::Ok, "opencode passes its requests to Pilotlight"));
+        assert_eq!(told("other"), is(Level::Warning, "opencode starts ~/ours, not this program"));
         std::fs::remove_file(at("ours")).unwrap();
         let (level, text) = told("ours");
-        assert!(level == Level::Problem && text.starts_with("opencode is to start ~/ours, which is gone"), "{text}");
+        assert!(level == Level::Problem && text.starts_with("opencode cannot start ~/ours, which is gone"), "{text}");
         let plugin = files("ours").main_file();
         let text = std::fs::read_to_string(&plugin).unwrap();
         std::fs::write(&plugin, text.replace("once", "always")).unwrap();

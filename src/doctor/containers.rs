@@ -23,7 +23,8 @@ pub(crate) fn words(names: &[String]) -> Vec<String> {
 }
 
 fn place_words(place: &Place) -> String {
-    let adds = |way: &str| format!("`pilotlight host add NAME -- {way}` shows its sessions, if it is not a host yet");
+    let adds =
+        |way: &str| format!("`pilotlight host add NAME -- {way}` shows its sessions, if it is not in the settings yet");
     match place {
         Place::Docker(id) => format!("the Docker container {id}: {}", adds(&format!("docker exec -i {id}"))),
         Place::Podman(id) => format!("the Podman container {id}: {}", adds(&format!("podman exec -i {id}"))),

@@ -57,8 +57,7 @@ fn clipboard() -> Option<Finding> {
 async fn tray(connection: &Connection) -> Finding {
     const CHECK: &str = "panel";
     const WATCHER: &str = "org.kde.StatusNotifierWatcher";
-    const GNOME: &str =
-        "GNOME needs its AppIndicator extension; elsewhere add a tray to the panel. `pilotlight live` shows the table";
+    const GNOME: &str = "GNOME needs its AppIndicator extension; elsewhere add a system tray to the panel. `pilotlight live` shows the table";
     let request = async {
         let body = (WATCHER, "IsStatusNotifierHostRegistered");
         let properties = Some("org.freedesktop.DBus.Properties");
@@ -67,13 +66,13 @@ async fn tray(connection: &Connection) -> Finding {
         Ok::<_, Error>(bool::try_from(value).unwrap_or(false))
     };
     match timeout(PATIENCE, request).await {
-        Ok(Ok(true)) => Finding::ok(CHECK, "a tray is in the panel, and takes icons"),
-        Ok(Ok(false)) => Finding::warning(CHECK, "a tray is announced, but nothing shows icons in it", GNOME),
+        Ok(Ok(true)) => Finding::ok(CHECK, "the panel has a system tray that takes icons"),
+        Ok(Ok(false)) => Finding::warning(CHECK, "a system tray is announced, but nothing shows icons in it", GNOME),
         Ok(Err(Error::MethodError(name, ..))) if name.as_str().ends_with(".ServiceUnknown") => {
-            Finding::problem(CHECK, "no panel with a tray is here, so there is no icon", GNOME)
+            Finding::problem(CHECK, "there is no panel with a system tray, so there is no icon", GNOME)
         }
         Ok(Err(Error::MethodError(..))) => {
-            Finding::warning(CHECK, "a tray is announced, but does not say whether it shows icons", GNOME)
+            Finding::warning(CHECK, "a system tray is announced, but does not say whether it shows icons", GNOME)
         }
         Ok(Err(_)) => Finding::problem(CHECK, "the session bus went away", "start it from your desktop session"),
         Err(_) => Finding::problem(CHECK, "the panel does not answer", "restart the panel; the icon then appears"),

@@ -48,8 +48,7 @@ pub(super) fn homes(context: &CheckContext) -> Vec<Finding> {
         }
     }
     if context.are_discovered_full {
-        let text =
-            format!("{MOST} homes are followed that nobody named: of others, those in use now take their places");
+        let text = format!("{MOST} discovered homes are followed, the most at once: homes in use replace the others");
         let remedy = "name those that are to stay as `also` of `[homes]` in the settings";
         findings.push(Finding::warning("home", text, remedy).public());
     }
@@ -146,7 +145,7 @@ fn locks(sessions: &[Session]) -> Vec<Finding> {
         ),
         (
             owned_by(|owner| matches!(owner, Owner::Unheld { .. })),
-            "does not hold it",
+            "does not have it open",
             "it was copied along with its folder, or made by another program: the session is shown, and nothing is done with it",
         ),
         (

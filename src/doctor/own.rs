@@ -184,7 +184,7 @@ fn served(note: Option<Note>) -> Finding {
     const CHECK: &str = "tray";
     match note {
         Some(Note { process, .. }) if is_stopped(process) => {
-            let remedy = format!("`kill -CONT {process}` lets it continue");
+            let remedy = format!("`kill -CONT {process}` continues it");
             Finding::problem(CHECK, format!("does not answer: process {process} is stopped"), remedy)
                 .redacted("is stopped")
         }

@@ -296,7 +296,7 @@ impl ClickHandler {
         let mut homes = settings.homes.clone();
         homes.extend(settings.discovered.iter().filter(|home| !settings.homes.contains(home)).cloned());
         let Some(mut command) = command(program.into(), &homes) else {
-            let why = "the id of the session or of its request is not in its agent's form, and nothing else is passed to a terminal; answer it where it was asked";
+            let why = "the id of the session or its request is not valid for its agent, so no terminal is opened: answer it where it asks";
             return self.failure_reporter()(why.into());
         };
         command.splice(1..1, self.parts.inside.iter().cloned().chain(ticket.iter().map(OsString::from)));

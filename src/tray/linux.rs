@@ -295,7 +295,7 @@ fn missing(event: &BusEvent) -> Option<String> {
             format!("no icon and no notifications, because there is no session bus ({reason}); {WORKS_WITHOUT_ICON}")
         }
         BusEvent::Connected { panel: false } => format!(
-            "no icon yet, because no panel with a tray is here (GNOME needs its AppIndicator extension); it comes when one \
+            "no icon yet, because there is no panel with a system tray (GNOME needs its AppIndicator extension); it comes when one \
              does, and {WORKS_WITHOUT_ICON}"
         ),
         BusEvent::Panel(false) => format!("the panel went away; the icon comes back with it, and {WORKS_WITHOUT_ICON}"),

@@ -15,6 +15,9 @@ pub(super) fn became(row: &Row, session: &Session, detail: Detail) -> String {
     match row.status {
         _ if row.needs_you() && detail == Detail::Full => format!("It {} now.", needs(row, session)),
         Status::NeedsPermission | Status::NeedsInput => "It waits for you now.".into(),
+        Status::Ended | Status::Crashed | Status::Failed | Status::PermissionLost => {
+            format!("It has {} now.", row.status.spec().does[0])
+        }
         status => format!("It is {} now.", status.spec().does[0]),
     }
 }
@@ -123,7 +126,7 @@ mod tests {
         let (_, again) = offered_after(&session, Status::Crashed, Some(Action::Resume));
         assert_eq!(does(&again.effect), Some(Action::Resume), "it may work the next time");
         let (words, offer) = offered(&session, Status::Ended);
-        assert_eq!((&*words, offer), ("It is ended now.", Offer::all()));
+        assert_eq!((&*words, offer), ("It has ended now.", Offer::all()));
     }
 
     #[test]

@@ -60,7 +60,7 @@ impl NotificationState {
     pub(crate) fn submenu(&self) -> Item {
         let pause = self.pause();
         let text = match (&pause, self.quiet_hours) {
-            _ if !self.enabled => "Notifications: off in the config".into(),
+            _ if !self.enabled => "Notifications: off in the settings".into(),
             (Some(pause), _) => format!("Notifications: {pause}"),
             (None, Some(hours)) => {
                 let [from, to] = <[u16; 2]>::from(hours).map(|minute| WallClock { minute });
@@ -144,7 +144,7 @@ mod tests {
         Mute::Hour.apply(&mut state.quiet, now);
         assert!(resumes(&state));
         state.enabled = false;
-        assert_eq!((title(&state).as_str(), state.paused()), ("Notifications: off in the config", None));
+        assert_eq!((title(&state).as_str(), state.paused()), ("Notifications: off in the settings", None));
     }
 
     #[test]

@@ -146,7 +146,7 @@ fn case_123_124_and_125_a_session_not_held_by_the_process_of_its_lock_is_left_al
         let case = Case::of(asking().owned(Owner::Unheld { pid: PID }), 3, kind).server(ServerState::Listening);
         assert_eq!(case.actions(), [""; 0]);
         for action in Action::ALL.into_iter().filter(|action| *action != Action::Detach) {
-            case.refuses(action, "the process that its lock names does not hold it");
+            case.refuses(action, "its lock names a process that does not have it open");
         }
     }
 }
@@ -322,7 +322,7 @@ fn only_well_formed_ids_reach_a_command_line() {
 #[test]
 fn a_session_without_an_owner_is_resumed_only_when_it_is_over() {
     let story = mid_tool().owned(Owner::Never);
-    Case::of(story.clone(), 30, Kind::Terminal).refuses(Action::Resume, "just written to");
+    Case::of(story.clone(), 30, Kind::Terminal).refuses(Action::Resume, "just written by an unknown process");
     Case::of(story, 700, Kind::Terminal).allows(Action::Resume);
 }
 
@@ -384,13 +384,13 @@ fn a_question_is_answered_only_where_pilotlight_is_attached() {
         assert!(!unknown.actions().contains(&"answer"));
     }
     // Without the connection, or after the turn, a reported question cannot be answered.
-    Case::of(reported(form()), 3, Kind::Sdk).server(ServerState::Listening).refuses(Action::Answer, "or reconnect");
+    Case::of(reported(form()), 3, Kind::Sdk).server(ServerState::Listening).refuses(Action::Answer, "reconnect first");
     let over = reported(form()).abort(2).server_says(false);
     Case::of(over, 3, Kind::Sdk).server(ServerState::Attached).refuses(Action::Answer, "it asks nothing");
     let answered = story.clone().server_says(true);
     Case::of(answered, 3, Kind::Sdk)
         .server(ServerState::Attached)
-        .refuses(Action::Answer, "its server reports no open question");
+        .refuses(Action::Answer, "its server reports no question");
     let terminal = Case::of(story.clone(), 3, Kind::Terminal).server(ServerState::NotListening);
     terminal.refuses(Action::Answer, "answer it in its terminal");
     // A bridge reports the question, and answers it with releases of Copilot that it was tried with.
@@ -399,7 +399,7 @@ fn a_question_is_answered_only_where_pilotlight_is_attached() {
     let stdio = Case::of(story.clone(), 3, Kind::Sdk).server(ServerState::NotListening);
     stdio.refuses(Action::Answer, "answer it in the program that runs it");
     let by_message = Case::of(Story::prompted().answers(1, "Which one?"), 3, Kind::Sdk).server(ServerState::Listening);
-    by_message.refuses(Action::Answer, "its last message asks: send it a prompt");
+    by_message.refuses(Action::Answer, "its last message asks you");
 }
 
 /// A terminal session with a bridge in this state.
@@ -425,13 +425,13 @@ fn what_a_terminal_session_offers_depends_on_its_bridge() {
         .refuses(Action::Approve, "answer it in its terminal")
         .refuses(Action::LetAnswer, "try again when it is idle");
     bridged(idle(), 3, Bridge::Joined).allows(Action::LetAnswer);
-    bridged(idle(), 3, Bridge::Declined).refuses(Action::LetAnswer, "you told Copilot no there");
+    bridged(idle(), 3, Bridge::Declined).refuses(Action::LetAnswer, "you said no to Pilotlight in its terminal");
     bridged(idle(), 3, Bridge::Asking).refuses(Action::LetAnswer, "already");
     // A request that an organisation requires a person to answer is answered in the terminal.
     let asks = json!({"requestId": "r1", "permissionRequest": {"kind": "shell", "managedApprovalRequired": true}});
     let managed = Story::prompted().event(1, "permission.requested", asks);
     for action in [Action::Approve, Action::Deny] {
-        bridged(managed.clone(), 3, Bridge::Elevated).refuses(action, "your organisation wants a person");
+        bridged(managed.clone(), 3, Bridge::Elevated).refuses(action, "your organisation's policy requires a person");
     }
     // With an untried release of Copilot, a bridge only watches.
     let untried = bridged(asking(), 3, Bridge::Watches);
@@ -457,7 +457,7 @@ fn a_terminal_session_is_continued_only_while_it_waits_for_a_prompt() {
     case.says(Action::Continue, "sends your last prompt again, in its terminal");
     assert!(!case.offer(Action::Continue).unwrap().contains("permission"));
     let ran = Story::prompted().requests(1, &["bash"]).tool(1, "t1", "bash").done(2, "t1").error(3);
-    bridged(ran, 4, Bridge::Joined).says(Action::Continue, "tells it in its terminal to go on");
+    bridged(ran, 4, Bridge::Joined).says(Action::Continue, "tells it in its terminal to continue");
     bridged(mid_tool(), 900, Bridge::Joined).refuses(Action::Continue, "still open");
     bridged(Story::prompted().answers(1, "Done."), 3, Bridge::Joined).refuses(Action::Continue, "neither denied");
     bridged(failed(), 3, Bridge::Watches).refuses(Action::Continue, "corrupt its history");
@@ -479,10 +479,10 @@ fn copilots_own_question_about_the_bridge_is_never_answered_from_here() {
     assert_eq!(ours.status(), Status::NeedsPermission);
     assert_eq!(ours.because(), "Copilot asks in its terminal whether Pilotlight may answer there");
     for action in [Action::Approve, Action::Deny] {
-        ours.refuses(action, "only you can say that");
+        ours.refuses(action, "only you can answer that: Copilot asks about Pilotlight's rights");
         Case::of(asks("other"), 3, Kind::Terminal)
             .server(ServerState::Listening)
-            .refuses(action, "whether an extension may do more");
+            .refuses(action, "Copilot asks about an extension's rights");
     }
 }
 

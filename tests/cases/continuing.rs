@@ -80,7 +80,7 @@ fn case_40_after_a_tool_ran_the_session_is_told_to_continue() {
     open.refuses(Action::Resend, "still open");
     // A terminal session without an owner is resumed in a terminal.
     let gone = Case::of(Story::prompted().tool(1, "t1", "bash").owner_gone(), 2, Kind::Terminal);
-    gone.refuses(Action::Continue, "tell it there");
+    gone.refuses(Action::Continue, "then send it a prompt");
 }
 
 /// It belongs to a recovery that was counted.

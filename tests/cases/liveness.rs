@@ -124,14 +124,14 @@ fn case_126_a_session_that_may_be_waiting_is_never_stuck() {
     let story = Story::prompted().tool(0, "t1", "asker-ask");
     story.turns(660, Quiet, Stuck);
     let busy = with_answer(story.clone(), true, 0);
-    busy.is(720, Quiet).says(720, Quiet, "busy, or asking you there").is(100_000, Quiet);
+    busy.is(720, Quiet).says(720, Quiet, "it may be busy, or waiting for you").is(100_000, Quiet);
     // A process that uses CPU is not waiting for anybody, so it is sampled as without a server.
     assert_eq!(busy.verdict(650).sample_at, story.verdict(650).sample_at);
     let mut liveness = busy.liveness.clone();
     liveness.busy = Some(Sample { busy: true, at: story.moment(659) });
     let works = busy.clone().with_liveness(liveness);
     works.says(720, Quiet, "running long: asker-ask, its process is busy").is(100_000, Quiet);
-    assert!(!works.verdict(720).because.to_string().contains("asking you there"));
+    assert!(!works.verdict(720).because.to_string().contains("waiting for you"));
     // While the server's answer is pending, the session is not called stuck.
     story
         .clone()

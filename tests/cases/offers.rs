@@ -33,7 +33,7 @@ fn every_action_has_its_promised_name() {
 /// Nobody knows of an open tool whether it waits for its user, unless we are attached or have a bridge.
 #[test]
 fn stopping_a_silent_turn_warns_if_it_may_be_waiting_for_the_user() {
-    let (warns, plain) = ("even if it only waits for you", "stops the running turn; the session goes on");
+    let (warns, plain) = ("even if it only waits for you", "stops the running turn, not the session");
     let tool = Story::prompted().tool(1, "t1", "asker-ask");
     for (story, at, server, bridge, words) in [
         (&tool, 700, ServerState::Listening, None, warns),
@@ -59,10 +59,10 @@ fn reconnecting_says_what_becomes_of_the_turn() {
     let tool = Story::prompted().tool(1, "t1", "bash");
     let asks = sdk(tool.clone().permission(2, "r1", "t1"), 3);
     assert_eq!(asks.status(), NeedsPermission);
-    asks.says(Action::Reconnect, "takes over what it asks for");
+    asks.says(Action::Reconnect, "shows its requests here");
     let may_wait = sdk(tool, 700);
     assert_eq!(may_wait.status(), Stuck);
-    may_wait.says(Action::Reconnect, "takes over what it asks for");
+    may_wait.says(Action::Reconnect, "shows its requests here");
     let silent = sdk(Story::prompted(), 130);
     assert_eq!(silent.status(), Stuck);
     silent.says(Action::Reconnect, "stops the silent turn and keeps the connection");
@@ -79,7 +79,7 @@ fn reconnecting_says_what_becomes_of_the_turn() {
 fn a_session_without_a_process_is_resumed_where_it_was_used() {
     let gone = Story::prompted().tool(1, "t1", "bash").owner_gone();
     let case = |kind| Case::of(gone.clone(), 3, kind);
-    case(Kind::Sdk).says(Action::Reconnect, "in a server of our own").says(Action::Resume, "in a terminal");
+    case(Kind::Sdk).says(Action::Reconnect, "in a server of Pilotlight's own").says(Action::Resume, "in a terminal");
     for kind in [Kind::Terminal, Kind::Unknown] {
         case(kind).says(Action::Reconnect, "in a terminal, in its folder").says(Action::Resume, "in a terminal");
     }

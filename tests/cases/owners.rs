@@ -78,7 +78,7 @@ fn case_71_a_dead_pid_is_not_running() {
     Story::prompted().round_end(1).error(1).owner_gone().says(2, Ended, "500");
     Story::prompted().owner_gone().is(2, Crashed);
     let denied = Story::prompted().denied(1, "t1").denied(2, "t2").denied(3, "t3").answers(4, "No.");
-    denied.owner_gone().says(5, Failed, "ended denied");
+    denied.owner_gone().says(5, Failed, "ended with permissions lost");
 }
 
 /// After a day, only the reason mentions the crash.
@@ -141,8 +141,8 @@ fn case_107g_an_owner_that_cannot_be_inspected_is_not_crashed() {
 #[test]
 fn case_518_a_session_that_a_process_may_run_unclaimed_is_neither_over_nor_touched() {
     for (why, words) in [
-        (Doubt::Growing, "its log was written just now"),
-        (Doubt::HadOpen, "does not log whether it closed it"),
+        (Doubt::Growing, "an unknown process just wrote its log"),
+        (Doubt::HadOpen, "may still have it open"),
         (Doubt::HasOpen, "has its log open"),
         (Doubt::Mute, "does not log what it opens"),
         (Doubt::Named, "names it on its command line"),
@@ -231,7 +231,7 @@ fn case_124_a_lock_not_held_by_its_process_is_reported_and_proves_no_crash() {
     };
     let (row, _) = session.row(Story::new().moment(3), &Story::new().limits);
     assert!(
-        row.because.to_string().ends_with("; the process that its lock names does not hold it"),
+        row.because.to_string().ends_with("; its lock names a process that does not have it open"),
         "{}",
         row.because.to_string()
     );

@@ -180,13 +180,17 @@ fn case_82_many_denials_and_then_silence_are_permission_lost() {
 #[test]
 fn case_128_a_run_that_ends_denied_has_failed_until_seen_or_for_a_day() {
     let run = results("DDoDD").answers(6, "I may not.").shutdown(7).owned(Owner::Never);
-    run.is(6, PermissionLost).says(7, Failed, "ended denied: 4 of its last 5 tools");
+    run.is(6, PermissionLost).says(7, Failed, "ended with permissions lost: 4 of its last 5 tools denied");
     let verdict = run.verdict(7);
     assert_eq!((verdict.since, verdict.because.reason, verdict.turn), (run.moment(7).wall, DENIED, None));
     let day = 24 * 3600;
-    run.turns(7 + day, Failed, Ended).says(8 + day, Ended, "shut down; ended denied: 4 of its last 5 tools");
+    run.turns(7 + day, Failed, Ended).says(
+        8 + day,
+        Ended,
+        "shut down; ended with permissions lost: 4 of its last 5 tools denied",
+    );
     run.clone().seen(6.9).is(8, Failed);
-    run.clone().seen(7).says(8, Ended, "ended denied");
+    run.clone().seen(7).says(8, Ended, "ended with permissions lost");
     run.clone().resume(20).is(21, Idle);
     run.clone().resume(20).prompt(21).is(22, Working);
     run.metric(20).is(21, Failed);
@@ -197,22 +201,23 @@ fn case_128_a_run_that_ends_denied_has_failed_until_seen_or_for_a_day() {
 #[test]
 fn case_183_a_session_whose_process_is_killed_after_it_was_denied_has_failed_and_can_be_continued() {
     let killed = results("DDoDD").answers(6, "I may not.").owner_gone();
-    let verdict = killed.clone().says(7, Failed, "ended denied: 4 of its last 5 tools").verdict(7);
+    let verdict =
+        killed.clone().says(7, Failed, "ended with permissions lost: 4 of its last 5 tools denied").verdict(7);
     assert_eq!((verdict.since, verdict.because.reason, verdict.turn), (killed.moment(6).wall, DENIED, None));
     let day = 24 * 3600;
     killed.turns(6 + day, Failed, Ended).says(
         8 + day,
         Ended,
-        "its process is gone; ended denied: 4 of its last 5 tools",
+        "its process is gone; ended with permissions lost: 4 of its last 5 tools denied",
     );
-    killed.clone().seen(7).says(8, Ended, "ended denied");
+    killed.clone().seen(7).says(8, Ended, "ended with permissions lost");
     // An open turn is still a crash, and an error still ends it.
     results("DDD").owner_gone().is(5, Crashed);
     results("DDD").error(5).owner_gone().is(6, Ended);
     results("DDD").answers(5, "I may not.").owned(Owner::Never).is(604, PermissionLost).is(606, Failed);
     for case in [Case::of(killed.clone(), 7, Kind::Sdk), Case::of(killed.seen(7), 8, Kind::Sdk)] {
         assert!(matches!(case.status(), Failed | Ended));
-        case.says(Action::Continue, "in a server of our own");
+        case.says(Action::Continue, "in a server of Pilotlight's own");
     }
 }
 

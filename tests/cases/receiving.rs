@@ -91,7 +91,7 @@ fn case_157_a_dead_connection_is_stuck_as_soon_as_it_is_proven() {
     proven(ProbeResult::Unanswered).says(60, Stuck, "the network does not answer; agent tries again by itself");
     proven(ProbeResult::Connecting).says(60, Stuck, "it cannot reach its model; agent tries again by itself");
     let unread = proven(ProbeResult::Unread);
-    unread.says(60, Stuck, "silent 1 min, agent does not take what arrives");
+    unread.says(60, Stuck, "silent 1 min, agent does not read the data that arrived");
     assert_eq!(unread.verdict(90).since, unread.moment(60).wall, "since it was seen");
     assert!(!unread.verdict(60).because.to_string().contains("tries again"));
     // What has come since overrules it.

@@ -275,7 +275,7 @@ fn case_864_a_socket_that_is_removed_is_made_again() {
 fn case_817_a_session_of_a_release_that_was_not_tried_is_said_not_to_be_covered() {
     let mut place = Place::with("9.9.9");
     let status = || String::from_utf8(place.user.run(&["bridge", "status"]).stdout).unwrap();
-    let says = || status().contains("not covered: the bridge was not tried with 9.9.9").then_some(());
+    let says = || status().contains("not covered: the bridge is untested with 9.9.9").then_some(());
     wait_until(SOON, "it is said", status, says);
     place.start("own", Path::new(PROGRAM), &asked(ID, "touch made"));
     place.wait_silent("own");

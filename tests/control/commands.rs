@@ -299,8 +299,8 @@ fn case_130_an_order_that_a_lost_tray_had_begun_may_have_happened() {
     });
     // Without a single report, the tray cannot have sent anything.
     for (command, code, words) in [
-        ("stop", 1, "the tray broke off before it said how it ended"),
-        ("reconnect", 5, "may have happened: the tray broke off before it said how it ended"),
+        ("stop", 1, "the tray broke off before it reported the outcome"),
+        ("reconnect", 5, "may have happened: the tray broke off before it reported the outcome"),
     ] {
         let output = user.run(&[command, "00000001"]);
         assert_eq!(output.status.code(), Some(code), "{output:?}");
@@ -329,7 +329,7 @@ fn case_130_an_interrupted_order_is_looked_up_on_disk() {
         ("approve", answered("approved"), 0, "approved: its log says so"),
         ("approve", answered(REFUSED), 5, "its log has another answer"),
         ("deny", answered(REFUSED), 0, "denied: its log says so"),
-        ("stop", None, 5, "its log says that the turn goes on"),
+        ("stop", None, 5, "its log says that the turn is still running"),
         ("stop", aborted(), 0, "its log says that the turn has ended"),
     ];
     for (command, logged, code, words) in cases {

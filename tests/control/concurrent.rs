@@ -120,7 +120,7 @@ fn an_order_for_an_id_that_two_homes_have_is_refused() {
     wait_until(SOON, "the tray serves", || tray.output(), || socket(&user).exists().then_some(()));
     let ended = outcome(send(&user, &session.id, Operation::ForceQuit));
     assert!(
-        matches!(&ended, Outcome::Refused(why) if why.contains("two homes have a session of this id")),
+        matches!(&ended, Outcome::Refused(why) if why.contains("two homes have a session with this id")),
         "{ended:?}"
     );
     assert!(std::path::Path::new(&format!("/proc/{}/exe", owner.pid())).exists());

@@ -117,7 +117,7 @@ fn case_429_a_machine_that_is_out_of_reach_is_removed_and_its_program_later() {
     let works = fs::read_to_string(&ssh).unwrap();
     executable(&ssh, "#!/bin/sh\necho 'ssh: connect to host devbox port 22: No route to host' >&2\nexit 255\n");
     let (code, text) = two.run(&["host", "remove", "devbox", "--yes"]);
-    assert!(code == Some(1) && text.contains("still there: there is no way to it now"), "{text}");
+    assert!(code == Some(1) && text.contains("still there: no network route leads to it now"), "{text}");
     assert!(!two.config().exists(), "it was made for the machine");
     executable(&ssh, &works);
     let (code, text) = two.run(&["host", "remove", "devbox", "--yes"]);

@@ -357,9 +357,9 @@ fn case_415_the_pipe_takes_no_order_for_elsewhere_and_opens_no_window() {
     };
     let id = &session.id;
     for (order, words) in [
-        (format!(r#"{{"id":"{id}","ask":"resume"}}"#), "no window is opened"),
-        (format!(r#"{{"id":"{id}","ask":"show-terminal"}}"#), "no window is opened"),
-        (format!(r#"{{"id":"{id}","ask":"stop","host":"third"}}"#), "no third machine"),
+        (format!(r#"{{"id":"{id}","ask":"resume"}}"#), "opens no window here"),
+        (format!(r#"{{"id":"{id}","ask":"show-terminal"}}"#), "opens no window here"),
+        (format!(r#"{{"id":"{id}","ask":"stop","host":"third"}}"#), "no order on to a third machine"),
         (r#"{"id":"nobody","ask":"stop"}"#.into(), "unknown"),
     ] {
         let told = report(&order);

@@ -52,7 +52,7 @@ fn case_455_the_sessions_of_a_container_are_those_that_are_in_it() {
         let (ran, child) = (near.run(&["resume", "--here", &session.id]), child_of(watch.pid()));
         let said = String::from_utf8_lossy(&ran.stderr).into_owned();
         assert!(
-            ran.status.code() == Some(4) && said.contains("resume it on box: its command opens no terminal here"),
+            ran.status.code() == Some(4) && said.contains("resume it on box: it cannot be resumed from here"),
             "{said}"
         );
         session.asks_permission("r1");

@@ -227,7 +227,7 @@ fn case_417_another_machine_is_reached_by_the_users_own_ssh() {
     sshd.trust("host");
     fs::write(sshd.path("authorized"), "").unwrap();
     let text = run(&["status"]);
-    assert!(text.contains("devbox is not reached: it does not let you in without asking"), "{text}");
+    assert!(text.contains("devbox is not reached: it asks for a password"), "{text}");
     sshd.stop();
     let text = run(&["status"]);
     assert!(text.contains("devbox is not reached: nothing listens for ssh there"), "{text}");
@@ -302,7 +302,7 @@ fn case_478_another_version_a_frozen_far_side_and_a_password_are_said_over_ssh()
     // A server that wants a password, which nobody could type.
     sshd.stop();
     sshd.start("PubkeyAuthentication no\nKbdInteractiveAuthentication no\nPasswordAuthentication yes");
-    says("it does not let you in without asking: a key without a password is needed, or an agent that has it", &sshd);
+    says("it asks for a password: use a key without one, or an ssh agent that holds the key", &sshd);
 }
 
 /// From a home with nothing in it, by one login.
@@ -352,8 +352,8 @@ fn case_434_a_machine_is_added_over_the_users_own_ssh() {
     sshd.trust("host");
     let keys = fs::read(sshd.path("authorized")).unwrap();
     fs::write(sshd.path("authorized"), "").unwrap();
-    fails(&again, "again is not reached: it does not let you in without asking");
-    fails(&["host", "test", "devbox"], "devbox is not reached: it does not let you in without asking");
+    fails(&again, "again is not reached: it asks for a password");
+    fails(&["host", "test", "devbox"], "devbox is not reached: it asks for a password");
     fs::write(sshd.path("authorized"), keys).unwrap();
     assert!(!config().unwrap().contains("name = \"again\""));
 

@@ -181,7 +181,7 @@ fn case_464_a_session_of_a_hook_on_another_machine_is_not_resumed_and_why_is_sai
     let report = ["report", "--agent", "other", "--session", "s1", "--state", "idle"];
     assert!(remote.run(&report).status.success());
     let (code, _, said) = texts(&near, &["resume", "--here", "s1"]);
-    assert_eq!(said, "pilotlight: it cannot be resumed: only what a hook on devbox reports is known of it\n");
+    assert_eq!(said, "pilotlight: it cannot be resumed: only the reports of a hook on devbox are known\n");
     assert_eq!(code, Some(4));
 }
 

@@ -323,7 +323,7 @@ fn a_form_is_filled_in_field_by_field() {
     for (fields, code, why) in [
         (&["color=blue"][..], 4, "its field coats must be filled in"),
         (&["color=mauve", "coats=2"], 4, "color: none of its choices reads like this"),
-        (&["color=blue", "coats=6"], 4, "coats: the number is not one that its form allows"),
+        (&["color=blue", "coats=6"], 4, "coats: its form does not allow this number"),
         (&["color=blue", "color=red", "coats=2"], 4, "color: it takes one value"),
         (&["colour=blue"], 4, "it has no field colour; its fields: color, coats, rooms, note"),
         (&["color"], 2, "NAME=VALUE"),
@@ -344,12 +344,12 @@ fn a_form_is_filled_in_field_by_field() {
     let filled = [
         ("color (one of its choices, by number: 1 to 2):", "2"),
         ("coats (a whole number, 1 to 5):", "9"),
-        ("the number is not one that its form allows\ncoats (a whole number, 1 to 5):", "3"),
+        ("its form does not allow this number\ncoats (a whole number, 1 to 5):", "3"),
         ("rooms (any of its choices; may be left out, by number: 1 to 2):", "1, attic"),
         ("note (a text; may be left out):", ""),
     ];
     type_in(&[&filled[..], &[("Send this? [y/N]", "n")]].concat()).shows("the question was left open\nexited with 4");
-    type_in(&filled[..2]).shows("that its form allows");
+    type_in(&filled[..2]).shows("its form does not allow");
     assert_eq!(given().len(), 1, "{:?}", given());
     type_in(&[&filled[..], &[("Send this? [y/N]", "y")]].concat()).shows("it is done\nexited with 0");
     assert_eq!(given()[1..], [json!({"coats": 3, "color": "blue", "rooms": ["hall", "attic"]})]);

@@ -120,7 +120,7 @@ fn case_137_a_tray_that_does_not_answer_is_named_within_two_seconds() {
     let mut command = Waiting::start(&user);
     let pid = tray.pid();
     let (took, running) =
-        command.says(&format!("Pilotlight's tray (process {pid}) is stopped: `kill -CONT {pid}` lets it go on"));
+        command.says(&format!("Pilotlight's tray (process {pid}) is stopped: `kill -CONT {pid}` continues it"));
     println!("a frozen tray is named after {took:?}");
     assert!(took >= Duration::from_secs(2) && running < Duration::from_secs(6), "{took:?}, {running:?}");
     // `doctor` needs no answer to see that the tray is stopped.
@@ -147,7 +147,7 @@ fn case_137_every_command_names_a_frozen_tray() {
     let tray = Tray::start(&user);
     tray.freeze();
     let pid = tray.pid();
-    let named = format!("Pilotlight's tray (process {pid}) is stopped: `kill -CONT {pid}` lets it go on");
+    let named = format!("Pilotlight's tray (process {pid}) is stopped: `kill -CONT {pid}` continues it");
     let orders: [&[&str]; 8] = [
         &["approve", "--yes", "00000001"],
         &["deny", "--yes", "00000001"],

@@ -27,7 +27,8 @@ fn case_104_the_icon_returns_with_the_panel() {
         || tray.output(),
         || {
             let printed = tray.output();
-            (printed.contains("the panel went away") || printed.contains("no panel with a tray is here")).then_some(())
+            (printed.contains("the panel went away") || printed.contains("there is no panel with a system tray"))
+                .then_some(())
         },
     );
     session.prompt();
@@ -237,7 +238,7 @@ fn a_panel_that_starts_late_gets_the_icon_and_until_then_the_table_is_shown() {
     let table = Tmux::start(&user.command(Some(&bus), &[]), 150, 30);
     let shows = |what: &str| wait_until(SOON, what, || table.screen(), || table.screen().contains(what).then_some(()));
     shows("a session");
-    shows("no panel with a tray is here");
+    shows("there is no panel with a system tray");
     let panel = Panel::start(&bus);
     panel.wait_for_icon();
     shows("The icon is in your panel");
@@ -265,7 +266,7 @@ fn the_icon_exists_only_while_there_is_a_panel() {
     let (bus, sessions) = (Bus::start(), Sessions::new());
     let user = User::new(&sessions);
     let tray = user.start_tray(&bus);
-    tray.wait_output("no panel with a tray is here");
+    tray.wait_output("there is no panel with a system tray");
     let panel = Panel::start(&bus);
     panel.wait_for_icon();
     // A tray that was just registering when the panel started registers again at the signal, on a new connection.
@@ -346,7 +347,7 @@ fn a_late_panel_that_never_answers_is_reported_and_another_one_gets_the_icon() {
     let (bus, sessions) = (Bus::start(), Sessions::new());
     let user = User::new(&sessions);
     let tray = user.start_tray(&bus);
-    tray.wait_output("no panel with a tray is here");
+    tray.wait_output("there is no panel with a system tray");
     let deaf = Panel::deaf(&bus);
     tray.wait_output("the panel does not answer");
     deaf.end();

@@ -195,7 +195,7 @@ fn case_212_a_note_leads_to_the_next_thing() {
         assert!(panel.click_unopened(remedy.id), "{}", tray.output());
         let note = popups.wait_for(n);
         assert_eq!(note.title, "Nothing was done", "{crashed:#?}");
-        assert_eq!(note.body, "The session no longer needs that.\nIt is ended now.");
+        assert_eq!(note.body, "The session no longer needs that.\nIt has ended now.");
         assert_eq!(note.actions, ["default", "", "offer", "Show all sessions"]);
         assert_eq!(runs().lines().count(), n - 2, "{}", runs());
         popups.click(note.number, action);

@@ -116,7 +116,7 @@ fn the_submenu_has_the_details_and_the_actions() {
     let refused = row.get("What cannot be done now").words();
     for reason in [
         "Reconnect: a second process would corrupt its history",
-        "Stop the turn: press Esc there, or end the session with `pilotlight stop --end`",
+        "Stop the turn: press Esc there, or run `pilotlight stop --end`",
         &format!("Resume in a terminal: process {pid} runs it"),
     ] {
         let text = refused.split_whitespace().collect::<Vec<_>>().join(" ");

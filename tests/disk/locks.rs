@@ -212,7 +212,7 @@ fn case_124_a_planted_lock_neither_ends_nor_protects_a_process() {
     planted.prompt();
     planted.lock(owner.pid());
     let (_, because) = user.status_and_reason(&planted);
-    assert!(because.contains("the process that its lock names does not hold it"), "{because}");
+    assert!(because.contains("its lock names a process that does not have it open"), "{because}");
     assert_eq!(user.row(&planted).unwrap()["actions"], json!([]));
     let actions = user.row(&session).unwrap()["actions"].clone();
     assert!(actions.as_array().unwrap().contains(&json!("end")), "{actions}");
@@ -220,7 +220,7 @@ fn case_124_a_planted_lock_neither_ends_nor_protects_a_process() {
         let yes = if command == "stop" { &["--yes"][..] } else { &[] };
         let refused = user.run(&[&[command, &planted.id], yes].concat());
         assert_eq!(refused.status.code(), Some(4), "{refused:?}");
-        assert!(String::from_utf8_lossy(&refused.stderr).contains("does not hold it"), "{refused:?}");
+        assert!(String::from_utf8_lossy(&refused.stderr).contains("does not have it open"), "{refused:?}");
     }
     assert_eq!(user.status_and_reason(&session).0, "working");
     let ended = user.run(&["stop", "--yes", &session.id]);
@@ -394,7 +394,7 @@ fn case_123_in_a_copied_home_nothing_is_stopped() {
         let home = copy.display().to_string();
         let refused = user.run(&["--home", &home, "stop", "--yes", &session.id]);
         assert_eq!(refused.status.code(), Some(4), "{refused:?}");
-        assert!(String::from_utf8_lossy(&refused.stderr).contains("does not hold it"), "{refused:?}");
+        assert!(String::from_utf8_lossy(&refused.stderr).contains("does not have it open"), "{refused:?}");
         std::fs::remove_dir_all(&copy).unwrap();
     }
     assert_eq!(user.status_and_reason(&session).0, "working");
@@ -409,7 +409,7 @@ fn case_125_a_sleep_renamed_copilot_is_not_signalled() {
     let sleep = Owner::start(user.scratch.path(), "copilot");
     session.lock(sleep.pid());
     session.prompt();
-    assert!(user.status_and_reason(&session).1.contains("the process that its lock names does not hold it"));
+    assert!(user.status_and_reason(&session).1.contains("its lock names a process that does not have it open"));
     let refused = user.run(&["stop", "--yes", &session.id]);
     assert_eq!(refused.status.code(), Some(4), "{refused:?}");
     assert!(std::fs::read_link(format!("/proc/{}/exe", sleep.pid())).is_ok_and(|exe| exe.ends_with("copilot")));

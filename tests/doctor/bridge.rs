@@ -56,7 +56,7 @@ fn a_bridge_that_is_gone_or_of_another_version_is_repaired() {
     let mut settings = read();
     settings["hash"] = Value::Null;
     fs::write(at("bridge.json"), settings.to_string()).unwrap();
-    reports(&user, "warning", "of another version");
+    reports(&user, "warning", "comes from another version of Pilotlight");
     fix();
     reports(&user, "ok", "have the bridge");
     // The program was moved.
@@ -132,8 +132,8 @@ fn a_hook_that_is_gone_moved_or_of_another_version_is_repaired() {
     };
     assert_eq!(found("which is gone or broken"), "problem");
     fix();
-    assert_eq!(found("Claude Code asks Pilotlight, too"), "ok");
-    assert_eq!(found("another program answers, too: `/opt/other --ask` (settings.json)"), "warning");
+    assert_eq!(found("Claude Code passes its requests to Pilotlight"), "ok");
+    assert_eq!(found("another program also answers: `/opt/other --ask` (settings.json)"), "warning");
     let rewrite = |from: &str, to: &str| {
         let text = fs::read_to_string(&hook).unwrap();
         fs::write(&hook, text.replace(from, to)).unwrap();
@@ -141,11 +141,11 @@ fn a_hook_that_is_gone_moved_or_of_another_version_is_repaired() {
     rewrite("86400", "600");
     assert_eq!(found("of another version than this program"), "warning");
     rewrite(env!("CARGO_BIN_EXE_pilotlight"), "/bin/sh");
-    assert_eq!(found("Claude Code starts /bin/sh, and not this program"), "warning");
+    assert_eq!(found("Claude Code starts /bin/sh, not this program"), "warning");
     rewrite("/bin/sh", "/opt/gone/pilotlight");
-    assert_eq!(found("Claude Code is to start /opt/gone/pilotlight, which is gone"), "problem");
+    assert_eq!(found("Claude Code cannot start /opt/gone/pilotlight, which is gone"), "problem");
     fix();
-    assert_eq!(found("Claude Code asks Pilotlight, too"), "ok");
+    assert_eq!(found("Claude Code passes its requests to Pilotlight"), "ok");
     let settings = fs::read_to_string(home.join("settings.json")).unwrap();
     let set = |text: &str| fs::write(home.join("settings.json"), text).unwrap();
     set(&settings.replace("true", "false"));

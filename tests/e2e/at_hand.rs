@@ -91,7 +91,7 @@ fn case_833_claude_code_at_hand() {
     pilot.wait_menu(&id, "Sub-agent, since ");
     let page = pilot.run(&["explain"]).out;
     assert!(page.contains(&id) && page.contains("sub-agent       paint: Bash: touch made"), "{page}");
-    assert!(page.contains("context         110 tokens, of how many is not known"), "{page}");
+    assert!(page.contains("context         110 tokens; its limit is not known"), "{page}");
 
     let waiting = both(&pilot, &[&id, "--until", "idle"]);
     claude.accept("Do you want to");

@@ -308,7 +308,7 @@ fn case_195_without_a_bridge_the_status_and_the_refusals_say_how_to_be_covered()
     terminal.folder.wait("permission.requested");
     let status = bridge(&home, &model, &["status"]).out;
     assert!(status.contains("not installed; `pilotlight bridge install` does it"), "{status}");
-    assert!(status.contains("started anew after `pilotlight bridge install`"), "{status}");
+    assert!(status.contains("not covered: run `pilotlight bridge install`, then restart it"), "{status}");
     let ran = without_tray(&home, &model, &["deny", "--yes", &terminal.folder.id()]);
     assert!(
         ran.code == Some(4) && ran.err.contains("`pilotlight bridge install`, then restart the session"),

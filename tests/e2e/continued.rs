@@ -113,7 +113,7 @@ fn a_click_during_the_denied_turn_sends_the_prompt_after_its_end() {
     stage.model.wait_requested("denied", 3);
     stage.wait_status("permission-lost", "");
     stage.pilot.click(&id, "Reconnect and continue");
-    stage.pilot.wait_menu(&id, "it goes on when its turn is over");
+    stage.pilot.wait_menu(&id, "it continues when its turn is over");
     assert_eq!(prompts(&stage.session.folder), [prompt]);
     last.release();
     assert_works_again(&stage);
@@ -137,7 +137,7 @@ fn the_prompt_of_a_turn_that_regains_permissions_is_not_sent_again() {
     stage.model.wait_requested("denied", 3);
     stage.wait_status("permission-lost", "");
     stage.pilot.click(&id, "Reconnect and continue");
-    stage.pilot.wait_menu(&id, "it goes on when its turn is over");
+    stage.pilot.wait_menu(&id, "it continues when its turn is over");
     fourth.release();
     assert_works_again(&stage);
     stage.wait_status("idle", "done");
@@ -222,7 +222,7 @@ fn prompt_just_after_the_denied_turn(millis: u64) {
     stage.model.wait_requested("denied", 3);
     stage.wait_status("permission-lost", "");
     stage.pilot.click(&stage.session.id(), "Reconnect and continue");
-    stage.pilot.wait_menu(&stage.session.id(), "it goes on when its turn is over");
+    stage.pilot.wait_menu(&stage.session.id(), "it continues when its turn is over");
     last.release();
     stage.session.folder.wait_nth("assistant.turn_end", 4);
     let from = Instant::now();
@@ -265,14 +265,14 @@ fn case_186_a_command_that_sent_nothing_does_not_succeed() {
         stage.model.wait_requested("denied", 3);
         stage.wait_status("permission-lost", "");
         let mut one = Staying::start(stage.pilot.command(&["reconnect", "--continue", &id]));
-        one.wait_output("it goes on when its turn is over");
+        one.wait_output("it continues when its turn is over");
         one.wait_output("stays connected");
         match kills {
             true => stage.server.kill(),
             false => one.signal(Signal::INT),
         }
         assert_eq!(one.code(), Some(1), "{}", one.output());
-        assert!(one.output().contains("it was not told to go on"), "{}", one.output());
+        assert!(one.output().contains("it was not told to continue"), "{}", one.output());
         assert_eq!(prompts(&stage.session.folder).len(), 1);
     }
 }
@@ -288,7 +288,7 @@ fn case_184_where_attempts_cannot_be_counted_nothing_is_sent_without_asking() {
     stage.session.send(prompt);
     stage.session.folder.wait_nth("assistant.turn_end", 4);
     let log = || stage.pilot.log();
-    let said = || log().contains("nothing is sent automatically: how often it was recovered").then_some(());
+    let said = || log().contains("nothing is sent automatically: Pilotlight cannot count").then_some(());
     wait_until(SOON, "nothing is sent automatically", log, said);
     for arguments in [&["reconnect", "--continue", &id][..], &["reconnect", "--resend", &id], &["reconnect", &id]] {
         for ran in [stage.pilot.run(arguments), stage.pilot.run_without_tray(arguments)] {
@@ -299,7 +299,7 @@ fn case_184_where_attempts_cannot_be_counted_nothing_is_sent_without_asking() {
     // A person is asked each time.
     for key in ["n", "y"] {
         let terminal = Tmux::with_exit_code(&stage.pilot.command(&["reconnect", "--continue", &id]), 160, 50);
-        terminal.shows("Recover it all the same, this once?");
+        terminal.shows("Recover it anyway, this once?");
         terminal.press(&[key, "Enter"]);
         terminal.shows(if key == "n" { "left as it is" } else { "your last prompt was sent again" });
     }

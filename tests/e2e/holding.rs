@@ -146,7 +146,7 @@ fn case_188_a_hosted_session_is_sent_nothing_before_the_user_knows_what_it_lacks
         assert!(ran.code == Some(4) && ran.err.contains(lacks) && ran.err.contains("--yes"), "{ran:?}");
     }
     let explained = crashed.pilot.run(&["explain", &crashed.id]);
-    assert!(explained.out.contains("sends nothing before you tell it to go on once more"), "{explained:?}");
+    assert!(explained.out.contains("sends nothing until you tell it to continue once more"), "{explained:?}");
     let mut one = Staying::start(crashed.command(&["reconnect", &crashed.id]));
     one.wait_output("without the tools and hooks that its program gave it");
     one.wait_output("stays connected");
@@ -154,7 +154,7 @@ fn case_188_a_hosted_session_is_sent_nothing_before_the_user_knows_what_it_lacks
     one.signal(Signal::TERM);
     one.code();
     let terminal = Tmux::start(&crashed.command(&["reconnect", "--continue", &crashed.id]), 160, 50);
-    wait_screen(&terminal, "Send it on all the same?");
+    wait_screen(&terminal, "Continue anyway?");
     terminal.press(&["y", "Enter"]);
     crashed.folder.wait_nth("user.message", 2);
     wait_screen(&terminal, "stays connected");

@@ -116,8 +116,7 @@ fn resend_at_once(runs: usize) {
         assert_eq!(both[1 - refused].try_code(), None, "it stays connected: {}", both[1 - refused].output());
         stage.session.folder.wait("permission.requested");
         assert_eq!(count(&stage.session.folder, "user.message"), 2, "{}", stage.session.folder.dump());
-        let reasons =
-            ["another Pilotlight is doing something with it", "is under way", "another turn has begun", "still open"];
+        let reasons = ["another Pilotlight is busy with it", "is under way", "another turn has begun", "still open"];
         let why = || both[refused].output();
         let is_explained = || reasons.iter().any(|reason| why().contains(reason)).then_some(());
         wait_until(SOON, "the reason is printed", why, is_explained);
@@ -408,7 +407,7 @@ fn case_201e_an_order_behind_a_stopped_process_says_that_it_is_stopped() {
     wait_until(SOON, "it has the lock", || one.output(), has_lock);
     freeze(one.pid());
     let said = stage.pilot.run_without_tray(&["stop", &id]).err;
-    assert!(said.contains(&format!("and stands still: `kill -CONT {}` lets it go on", one.pid())), "{said}");
+    assert!(said.contains(&format!("but is stopped: `kill -CONT {}` continues it", one.pid())), "{said}");
     signal(one.pid(), Signal::CONT);
     signal(stage.server.pid(), Signal::CONT);
 }

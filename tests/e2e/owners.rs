@@ -233,7 +233,7 @@ fn planted_lock() {
     assert_eq!((&row["owner"]["state"], &row["actions"]), (&json!("unknown"), &json!([])), "{row}");
     for command in [&["stop", "--yes"][..], &["reconnect"], &["resume"]] {
         let ran = pilot.run(&[command, &[&planted.id()]].concat());
-        assert!(ran.code == Some(4) && ran.err.contains("does not hold it"), "{command:?}: {ran:?}");
+        assert!(ran.code == Some(4) && ran.err.contains("does not have it open"), "{command:?}: {ran:?}");
     }
     assert!(is_live(pid) && !planted.types().contains(&"session.resume".to_owned()));
     let row = pilot.row(&terminal.folder.id()).unwrap();
@@ -281,7 +281,7 @@ fn stop_in_a_copy(home: &Home, terminal: &Terminal) {
     let copy = home.root().join("copy");
     assert!(Command::new("cp").arg("-a").arg(home.dir()).arg(&copy).status().unwrap().success());
     let ran = CommandOutput::of(pilotlight(home.root(), &copy, &["stop", "--yes", &terminal.folder.id()]));
-    assert!(ran.code == Some(4) && ran.err.contains("does not hold it"), "{ran:?}");
+    assert!(ran.code == Some(4) && ran.err.contains("does not have it open"), "{ran:?}");
     assert!(is_live(terminal.pid()));
 }
 

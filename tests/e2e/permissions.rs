@@ -49,7 +49,7 @@ fn lost_when_run_unattended() {
 
     last.release();
     run.wait();
-    pilot.wait_status(&folder.id(), "failed", "ended denied: 3 of its last 3 tools");
+    pilot.wait_status(&folder.id(), "failed", "ended with permissions lost: 3 of its last 3 tools denied");
     record::keep(&home, "44b-unattended-denied-ended");
 }
 
@@ -70,14 +70,15 @@ fn case_128_a_run_that_ends_denied_is_reported_once() {
         assert!(title.starts_with("project") && title.ends_with(" lost its permissions"), "{popup:#?}");
     }
     for folder in home.sessions() {
-        let row = pilot.wait_status(&folder.id(), "failed", "ended denied: 3 of its last 3 tools");
+        let row =
+            pilot.wait_status(&folder.id(), "failed", "ended with permissions lost: 3 of its last 3 tools denied");
         assert!(row["actions"].as_array().unwrap().contains(&"resume".into()), "{row}");
         assert_eq!(row["turn"], Value::Null);
     }
     assert_eq!(popups.received().len(), 2, "{:#?}", popups.received());
     for folder in home.sessions() {
         pilot.click(&folder.id(), "Mark as seen");
-        pilot.wait_status(&folder.id(), "ended", "ended denied");
+        pilot.wait_status(&folder.id(), "ended", "ended with permissions lost");
     }
     assert_eq!(popups.received().len(), 2, "{:#?}", popups.received());
 }
@@ -91,7 +92,7 @@ fn case_128_a_servers_session_that_ends_denied_is_failed() {
     stage.session.folder.wait_nth("assistant.turn_end", 4);
     stage.session.destroy();
     stage.session.folder.wait("session.shutdown");
-    stage.wait_status("failed", "ended denied: 3 of its last 3 tools");
+    stage.wait_status("failed", "ended with permissions lost: 3 of its last 3 tools denied");
 }
 
 #[test]
@@ -102,12 +103,12 @@ fn case_183_a_session_that_was_denied_and_whose_server_is_killed_is_failed() {
     stage.session.folder.wait_nth("assistant.turn_end", 4);
     stage.wait_status("permission-lost", "");
     stage.server.kill();
-    let row = stage.wait_status("failed", "ended denied: 3 of its last 3 tools");
+    let row = stage.wait_status("failed", "ended with permissions lost: 3 of its last 3 tools denied");
     for action in ["continue", "resume"] {
         assert!(row["actions"].as_array().unwrap().contains(&action.into()), "{row}");
     }
     stage.pilot.click(&stage.session.id(), "Mark as seen");
-    let row = stage.wait_status("ended", "ended denied");
+    let row = stage.wait_status("ended", "ended with permissions lost");
     assert!(row["actions"].as_array().unwrap().contains(&"continue".into()), "{row}");
 }
 

@@ -55,7 +55,7 @@ fn case_38_two_orders_at_once_are_one_recovery() {
     let refused = ran.iter().find(|ran| ran.code == Some(4)).unwrap();
     let reasons = ["reconnect is under way", "already attached to it"];
     assert!(reasons.iter().any(|reason| refused.err.contains(reason)), "{refused:?}");
-    assert_eq!(stage.pilot.log().matches("attached to its server: what it asks").count(), 1, "{}", stage.pilot.log());
+    assert_eq!(stage.pilot.log().matches("attached to its server: its requests").count(), 1, "{}", stage.pilot.log());
 }
 
 /// Case 107e.

@@ -72,11 +72,11 @@ fn silent_for(session: &Session, span: Duration) {
 fn case_126_unattached_a_question_is_never_reported_as_stuck() {
     let asking = Asking::new(LIMITS);
     let id = asking.id();
-    asking.pilot.wait_status_in_tray(&id, "quiet", "busy, or asking you there");
+    asking.pilot.wait_status_in_tray(&id, "quiet", "it may be busy, or waiting for you");
     asking.silent_for(Duration::from_secs(8));
     // The tray, a command that reaches it, and programs that ask the server themselves (`watch`, and `status` without
     // a tray) agree.
-    let row = asking.pilot.wait_status_in_tray(&id, "quiet", "busy, or asking you there");
+    let row = asking.pilot.wait_status_in_tray(&id, "quiet", "it may be busy, or waiting for you");
     assert_eq!(row["question"], Value::Null, "{row}");
     assert!(!asking.pilot.history(&id).contains(&"stuck".to_owned()), "{:?}", asking.pilot.history(&id));
     let alone = asking.pilot.row(&id).unwrap();
@@ -135,7 +135,7 @@ fn case_180_without_a_tray_nothing_is_aborted_that_may_wait_or_work() {
     let stage = Stage::configured(LIMITS);
     stage.session.send("SCRIPT:tool Paint the fence");
     stage.session.folder.wait("permission.completed");
-    stage.wait_status("quiet", "busy, or asking you there");
+    stage.wait_status("quiet", "it may be busy, or waiting for you");
     silent_for(&stage.session, Duration::from_secs(8));
     recover_without_tray(&stage.pilot, &stage.session.id());
     stage.home.release_tools();
@@ -183,7 +183,7 @@ fn case_126_a_busy_tool_is_running_long_in_all_views() {
     let alone = stage.wait_status("quiet", "running long: bash, its process is busy");
     let row = stage.pilot.wait_status_in_tray(&id, "quiet", "running long: bash, its process is busy");
     for row in [alone, row] {
-        assert!(!row["because"].as_str().unwrap().contains("asking you there"), "{row}");
+        assert!(!row["because"].as_str().unwrap().contains("waiting for you"), "{row}");
     }
     stage.home.release_tools();
     stage.wait_status("idle", "");

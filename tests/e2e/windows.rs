@@ -342,7 +342,7 @@ fn case_569_a_window_whose_answer_is_refused_stays_and_says_why() {
     reviewing.windows.shows(ASKED);
     reviewing.stage.pilot.end_tray();
     reviewing.windows.types("y\n");
-    reviewing.windows.shows("a tool of the session can have started what asks for this");
+    reviewing.windows.shows("a tool of the session may have started this program");
     reviewing.windows.shows("this window stays open");
     let completed =
         reviewing.stage.session.folder.types().iter().filter(|kind| *kind == "permission.completed").count();
@@ -367,7 +367,7 @@ fn case_570_a_ticket_is_for_one_process_and_one_request() {
     copy.envs(environment.get_envs().filter_map(|(name, value)| Some((name, value?))));
     let out = copy.stdin(Stdio::null()).output().unwrap();
     let out = String::from_utf8_lossy(&out.stdout).into_owned();
-    assert!(out.contains("a tool of the session can have started what asks for this"), "{out}");
+    assert!(out.contains("a tool of the session may have started this program"), "{out}");
     // Nor has the window any more: which of both is the user's is unknown.
     reviewing.windows.types("y\n");
     reviewing.windows.shows("this window stays open");
@@ -432,7 +432,7 @@ fn case_572_what_a_tool_has_something_older_start_approves_nothing() {
             for words in [&TYPED_INTO[..], &[&*attack]] {
                 let (code, out) = approves_by_tool(&reviewing, terminal, words);
                 assert_eq!(code, "4", "{terminal:?} {words:?} {has_tray}: {out}");
-                assert!(out.contains("a tool of the session can have started what asks for this"), "{out}");
+                assert!(out.contains("a tool of the session may have started this program"), "{out}");
                 let what_to_do =
                     if has_tray { "approve or answer in its menu or popup" } else { "open before the session" };
                 assert!(out.contains(what_to_do), "{out}");
@@ -522,7 +522,7 @@ fn case_576_a_tables_ticket_is_its_own_from_its_start() {
     // It keeps its window open, too, until Enter is pressed there.
     let mut stolen = stolen.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
     let mut said = BufReader::new(stolen.stdout.take().unwrap()).lines().map_while(Result::ok);
-    let refused = said.find(|line| line.contains("approved") || line.contains("a tool of the session can have"));
+    let refused = said.find(|line| line.contains("approved") || line.contains("a tool of the session may have"));
     stolen.kill().unwrap();
     stolen.wait().unwrap();
     assert!(refused.is_some_and(|line| !line.contains("approved")));
@@ -628,7 +628,7 @@ fn case_575_a_real_program_that_does_what_it_is_told_approves_nothing() {
             let mut tool = run(&stage.pilot, tell);
             let (code, out) = reviewing.attack_result(tell);
             assert_eq!(code, "4", "{name}: {tell}: {out}");
-            assert!(out.contains("a tool of the session can have started what asks for this"), "{tell}: {out}");
+            assert!(out.contains("a tool of the session may have started this program"), "{tell}: {out}");
             println!("{name}: {tell}: {}", out.lines().next().unwrap_or_default());
             let _ = tool.kill();
             tool.wait().unwrap();

@@ -124,13 +124,17 @@ fn case_632_a_session_whose_folder_is_gone_is_resumed_only_where_the_user_says()
 #[test]
 fn case_633_nearly_the_name_of_an_agent_is_not_taken_for_another() {
     let user = User::new();
-    for (name, meant) in [("claude", "claude-code"), ("codx", "codex"), ("copilots", "copilot")] {
+    for (name, meant) in
+        [("claude", "claude-code"), ("claud", "claude-code"), ("codx", "codex"), ("copilots", "copilot")]
+    {
         let run = user.run(&["status", "--agent", name]);
         let said = String::from_utf8_lossy(&run.stderr).into_owned();
-        let expected = format!("no agent is called {name}: did you mean {meant}?");
+        let expected = format!("no agent is called {name}: did you mean {meant}? The agents are ");
         assert!(run.status.code() == Some(2) && said.contains(&expected), "{name}: {said}");
     }
-    assert!(user.run(&["status", "--agent", "opencode"]).status.success(), "a hook may report it later");
+    for other in ["opencode", "cody"] {
+        assert!(user.run(&["status", "--agent", other]).status.success(), "a hook may report {other} later");
+    }
 }
 
 /// Also where no session is open, and nothing changes.

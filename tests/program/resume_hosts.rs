@@ -91,7 +91,7 @@ fn case_449_machines_that_do_not_answer_keep_nobody_from_choosing() {
     terminal.text("migration");
     terminal.shows("1 of 2");
     terminal.press(&["Enter"]);
-    terminal.shows("resume it on box: its command opens no terminal here");
+    terminal.shows("resume it on box: it cannot be resumed from here");
     terminal.press(&["C-u"]);
     terminal.shows("2 sessions");
     assert!(!terminal.screen().contains("box is reached"), "{}", terminal.screen());
@@ -113,7 +113,7 @@ fn case_446_without_a_terminal_and_in_all_rows_those_of_other_machines_are_liste
     let output = near.run(&["resume", "--here", &there[1].id]);
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(
-        output.status.code() == Some(4) && said.contains("resume it on box: its command opens no terminal here"),
+        output.status.code() == Some(4) && said.contains("resume it on box: it cannot be resumed from here"),
         "{said}"
     );
 }

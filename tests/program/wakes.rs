@@ -22,7 +22,7 @@ fn case_765_a_session_says_when_its_schedule_wakes_it() {
     assert_eq!((row["status"].as_str(), wakes.as_millisecond()), (Some("idle"), at));
     assert!(row["because"].as_str().unwrap().contains("wakes at "), "{row}");
     let row = user.row(&late).unwrap();
-    assert!(row["status"] == "idle" && row["because"].as_str().unwrap().contains("was to wake at "), "{row}");
+    assert!(row["status"] == "idle" && row["because"].as_str().unwrap().contains("should have woken at "), "{row}");
     assert_eq!(user.row(&far).unwrap()["wakes_at"], Value::Null);
     let page = String::from_utf8(user.run(&["explain", &sleeps.id]).stdout).unwrap();
     assert!(page.contains("wakes at "), "{page}");

@@ -251,8 +251,9 @@ impl<'a> Troubled<'a> {
         let row = |fits: &dyn Fn(&Value) -> bool| wait(SOON, || self.pilots.row(&id).filter(fits));
         let dump = || format!("{:?}\n{}", self.pilots.row(&id), session.folder.dump());
         if self.rng.below(2) == 0 {
-            let is_unclear =
-                |row: &Value| row["because"].as_str().is_some_and(|why| why.contains("busy, or asking you there"));
+            let is_unclear = |row: &Value| {
+                row["because"].as_str().is_some_and(|why| why.contains("it may be busy, or waiting for you"))
+            };
             let row = row(&|row| row["status"] == "stuck" || is_unclear(row));
             let quiet = row.is_some_and(|row| row["status"] == "quiet");
             self.audit.require(quiet, "a session with a question is not reported as busy or asking", dump);

@@ -59,8 +59,9 @@ pub trait Installer: fmt::Debug + Send + Sync {
 
     /// What is to be known of a home before anything is changed there.
     fn remarks(&self, home: &Path) -> Vec<String> {
-        let losses = self.losses(home).into_iter().map(|loss| format!("settings.json loses something there: {loss}"));
-        let others = self.others(home).into_iter().map(|other| format!("another program answers there, too: {other}"));
+        let losses =
+            self.losses(home).into_iter().map(|loss| format!("settings.json will lose something there: {loss}"));
+        let others = self.others(home).into_iter().map(|other| format!("another program also answers there: {other}"));
         losses.chain(others).collect()
     }
 

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 /// Maximum number of recoveries of one session until its user goes on with it.
 pub(crate) const ATTEMPTS: u8 = 2;
 /// Shown when the count cannot be saved. Pilotlight then sends nothing automatically, and asks the user each time.
-pub const UNCOUNTED: &str = "how often it was recovered cannot be counted";
+pub const UNCOUNTED: &str = "Pilotlight cannot count its attempts to recover it";
 /// How long after we sent something a matching event is attributed to us. A prompt may be queued behind other work.
 const OURS: Span = Span::seconds(30);
 /// How far an event's timestamp may precede our own.

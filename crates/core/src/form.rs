@@ -273,9 +273,9 @@ impl Form {
             (FormAnswer::Decline, Kind::Plan) => Ok(json!({"approved": false})),
             (FormAnswer::Cancel, Kind::Form(_)) => Ok(json!({"action": "cancel"})),
             (FormAnswer::Decline | FormAnswer::Cancel, Kind::Input) => {
-                Err("it can be answered, and not declined; `stop` ends its turn")
+                Err("it can be answered, but not declined; `stop` ends its turn")
             }
-            (FormAnswer::Cancel, Kind::Plan) => Err("a plan can be declined, and not cancelled; `stop` ends its turn"),
+            (FormAnswer::Cancel, Kind::Plan) => Err("a plan can be declined, but not cancelled; `stop` ends its turn"),
         }
     }
 }
@@ -316,7 +316,7 @@ fn filled_in(fields: &[Field], values: &Map<String, Value>) -> Result<Value, &'s
     for field in fields {
         match values.get(&*field.name) {
             Some(value) => field.fits(value)?,
-            None if field.is_required => return Err("a field is missing that it must have"),
+            None if field.is_required => return Err("a required field is missing"),
             None => {}
         }
     }

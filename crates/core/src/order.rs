@@ -72,8 +72,7 @@ pub enum OrderReport {
 }
 
 /// Why a request is refused if its log entry differs from the server's text.
-pub const LOG_DIFFERS: &str = "its log says something else than what would be approved, so one of the two was tampered with or is broken: \
-    nothing was approved. Look where it runs, and answer it there";
+pub const LOG_DIFFERS: &str = "nothing was approved: its log says something else than the request, so one of them is broken or forged. Read it where it runs, and answer it there";
 
 /// A whole permission request, in words.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

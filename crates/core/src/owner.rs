@@ -6,7 +6,7 @@ use super::time::Time;
 use serde::{Deserialize, Serialize};
 
 /// The reason for leaving a session alone whose lock is not its process's: see [`Owner::Unheld`].
-pub const UNHELD: &str = "the process that its lock names does not hold it";
+pub const UNHELD: &str = "its lock names a process that does not have it open";
 
 /// How well it is established that a live owner has the session open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -97,12 +97,12 @@ pub(crate) fn process(pid: u32) -> String {
 pub(crate) fn doubtful(pid: u32, why: Doubt) -> String {
     let process = process(pid);
     match why {
-        Doubt::Growing => "its log was written just now, and nothing says by which process".to_owned(),
-        Doubt::HadOpen => format!("{process} opened it, and does not log whether it closed it"),
+        Doubt::Growing => "an unknown process just wrote its log".to_owned(),
+        Doubt::HadOpen => format!("{process} may still have it open"),
         Doubt::HasOpen => format!("{process} has its log open"),
-        Doubt::Mute => format!("{process} does not log what it opens, and may have it open"),
-        Doubt::Named => format!("{process} names it on its command line, and shows no session of its own"),
-        Doubt::WorksThere => format!("{process} works in its folder, and shows no session of its own"),
+        Doubt::Mute => format!("{process} may have it open"),
+        Doubt::Named => format!("{process} names it on its command line"),
+        Doubt::WorksThere => format!("{process} works in its folder"),
     }
 }
 

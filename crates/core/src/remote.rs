@@ -199,10 +199,10 @@ pub fn read(
     agent: impl Fn(&str) -> Option<Agent>,
 ) -> Result<Session, &'static str> {
     if report.id.is_empty() || report.id.len() > ID_MAX || report.id.chars().any(char::is_control) {
-        return Err("an id does not have the form of one");
+        return Err("an id is not valid");
     }
     let status = Status::ALL.into_iter().find(|status| *status.name() == *report.status);
-    let status = status.ok_or("a status is not known here")?;
+    let status = status.ok_or("a status is unknown here")?;
     let agent = agent(&plain(&report.agent, NAME_MAX)).ok_or("an agent has no name")?;
     let remote = remote(host, &report, status, clocks);
     let short = |text: Option<Box<str>>| text.filter(|text| text.len() <= PATH_MAX);

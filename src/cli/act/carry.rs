@@ -251,8 +251,8 @@ impl Progress {
     fn pass_on(&mut self, report: Option<OrderReport>, reporter: &mut dyn Reporter) {
         let broken_off = || {
             OrderReport::End(match self.sent {
-                true => Outcome::Unconfirmed("may have happened: it broke off before it was done".into()),
-                false => Outcome::Failed("it broke off before it was done".into()),
+                true => Outcome::Unconfirmed("may have happened: Pilotlight broke off before it was done".into()),
+                false => Outcome::Failed("Pilotlight broke off before it was done".into()),
             })
         };
         let report = report.unwrap_or_else(broken_off);
@@ -275,7 +275,7 @@ impl Progress {
             self.pass_on(Some(report), reporter);
         }
         if self.goes_on_later && undone {
-            let outcome = Outcome::Failed("its turn was not over, so it was not told to go on".into());
+            let outcome = Outcome::Failed("its turn was not over, so it was not told to continue".into());
             reporter.report(&OrderReport::End(outcome.clone()));
             return Delivery::Ended(outcome);
         }
@@ -377,8 +377,7 @@ async fn wait_for_place(session: &Session, order: &Order) -> Option<BridgeConfig
                 if began.elapsed() >= NOTICE_AFTER && !is_noticed {
                     is_noticed = true;
                     say(
-                        "another Pilotlight answers terminals here, a command or one on another machine: this command waits for it (start \
-                         `pilotlight`, and both use that); Ctrl-C cancels",
+                        "another Pilotlight is using the bridges, a command or one on another machine: this command waits for it; Ctrl-C cancels. If you start `pilotlight`, both can use that",
                     );
                 }
                 sleep(LOOK_INTERVAL).await;

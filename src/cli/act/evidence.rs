@@ -46,7 +46,7 @@ pub(super) fn evidence(operation: &Operation, before: &Session, now: &Session) -
         Operation::Answer(_) => Evidence::Inconclusive("its log does not record answers to questions"),
         Operation::Stop if before.turn.is_none() => Evidence::Inconclusive("its log has no turn that could end"),
         Operation::Stop if facts.turn_id == before.turn_id && facts.turn.is_some() => {
-            Evidence::Inconclusive("its log says that the turn goes on")
+            Evidence::Inconclusive("its log says that the turn is still running")
         }
         Operation::Stop => Evidence::Done("its log says that the turn has ended"),
         Operation::End { .. } | Operation::ForceQuit if !matches!(now.observed.owner, Owner::Alive { .. }) => {

@@ -53,15 +53,15 @@ pub(in crate::cli) fn command_there(
     host: &str,
 ) -> Result<Vec<OsString>, String> {
     if let Agent::Reported(_) = agent {
-        return Err(format!("it cannot be resumed: only what a hook on {host} reports is known of it"));
+        return Err(format!("it cannot be resumed: only the reports of a hook on {host} are known"));
     }
     let Some(host) = context.hosts().find(|one| *one.name == *host) else {
-        return Err("that machine is no more in the settings".into());
+        return Err("that machine is no longer in the settings".into());
     };
     if !is_uuid(id) {
-        return Err("it cannot be resumed: its id is not in its agent's form".into());
+        return Err("it cannot be resumed: its id is not valid for its agent".into());
     }
-    let of_command = || format!("resume it on {}: its command opens no terminal here", host.name);
+    let of_command = || format!("resume it on {}: it cannot be resumed from here", host.name);
     command::resume(host, id).ok_or_else(of_command)
 }
 

@@ -34,7 +34,7 @@ pub(in crate::cli) struct Arguments {
     /// Answer whatever NAME asks, without asking you. Without a terminal to ask on, this or `--request` is needed
     #[arg(long, conflicts_with = "ask", requires = "id")]
     yes: bool,
-    /// Show each request, and ask before answering it, with `--request`, too
+    /// Show each request, and ask before answering it, even with `--request`
     #[arg(long)]
     ask: bool,
     /// Answer the request only if its text has this SHA-256, even if it may not be what it looks like; `approve` prints

@@ -274,7 +274,6 @@ pub(super) fn announce(id: &str, confirmed: bool) {
     };
     let asks = if has_terminal() { "its requests appear here, and " } else { "" };
     say(&format!(
-        "{why}: this command stays connected; {asks}`pilotlight approve {id}`, `deny`, `answer` and `stop` reach it from any other shell; \
-         Ctrl-C lets go"
+        "{why}: this command stays connected; {asks}`pilotlight approve {id}`, `deny`, `answer` and `stop` reach it from any other shell; Ctrl-C disconnects"
     ));
 }

@@ -40,7 +40,7 @@ pub(super) struct Arguments {
     /// What `ssh` connects to, if that is not the name: a host of your ssh config, or user@address
     #[arg(long, value_name = "DEST", conflicts_with = "command", requires = "name")]
     ssh: Option<String>,
-    /// The program to copy there, where this one does not run: unpacked from a release
+    /// The program to copy, if this one does not run there: unpacked from a release
     #[arg(long, value_name = "FILE")]
     program: Option<PathBuf>,
     /// Do not ask first
@@ -88,7 +88,7 @@ fn add(context: &Context, arguments: &Arguments) -> anyhow::Result<ExitCode> {
 /// Whether a machine can be added so, as far as that is known here. If not, the exit code: the user has been told then.
 fn check(context: &Context, path: &Path, name: &str, way: &Way) -> anyhow::Result<Result<(), ExitCode>> {
     if context.config.hosts.iter().any(|host| host.name == name) {
-        say(&format!("there is a host called {name} already: `pilotlight host test {name}` tries it"));
+        say(&format!("there is a machine called {name} already: `pilotlight host test {name}` tries it"));
         return Ok(Err(ExitCode::from(USAGE)));
     }
     let candidate = way.host(name, "/pilotlight", "/");
@@ -99,7 +99,7 @@ fn check(context: &Context, path: &Path, name: &str, way: &Way) -> anyhow::Resul
     replaced(path)?;
     let text = config::read(path).map_err(|why| anyhow!("{} {why}", path.display()))?;
     if with_host(&text, &candidate).is_none() {
-        say(&format!("no host can be added to {}: see `pilotlight config --edit`", path.display()));
+        say(&format!("no machine can be added to {}: see `pilotlight config --edit`", path.display()));
         return Ok(Err(ExitCode::FAILURE));
     }
     Ok(Ok(()))

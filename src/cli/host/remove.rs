@@ -110,12 +110,12 @@ fn take_away(context: &Context, name: &str, copied: Copied, yes: bool) -> anyhow
     if let Some(process) = &uses.process {
         say(&format!(
             "the program there stays: it is in use, as by another machine that shows its sessions (process {process}); \
-             `pilotlight host remove {name}` takes it away later"
+             `pilotlight host remove {name}` removes it later"
         ));
         return Ok(ExitCode::SUCCESS);
     }
     if uses.has_bridge {
-        let question = "Its bridge is installed in an agent there, and would stay without it. Remove the bridge first?";
+        let question = "An agent there has its bridge, which would not work without it. Remove the bridge first?";
         if !yes && confirm(question) != Some(true) {
             say("the program there stays: `pilotlight bridge remove` there removes the bridge");
             return Ok(ExitCode::SUCCESS);

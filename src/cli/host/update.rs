@@ -18,7 +18,7 @@ pub(super) struct Arguments {
     /// Every machine that `host add` copied a program to
     #[arg(long)]
     all: bool,
-    /// The program to copy there, where this one does not run: unpacked from a release
+    /// The program to copy, if this one does not run there: unpacked from a release
     #[arg(long, value_name = "FILE")]
     program: Option<PathBuf>,
     /// Do not ask first

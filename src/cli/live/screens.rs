@@ -104,11 +104,11 @@ fn folded(name: &str, value: &str, width: Option<usize>) -> Vec<String> {
 /// What the keys do, from line `from` on. Corrects `from` if nothing is there.
 pub(super) fn help(from: &mut usize, style: Style) -> Vec<String> {
     let others = [
-        ("Enter", "show all that is known of the selected session; again: back"),
-        ("m", "there: show all of it, and why some actions are not possible"),
-        ("up, down, k, j", "choose a session; there and here: scroll"),
-        ("?", "this help; again: back"),
-        ("q", "quit; there and here, as Esc: back"),
+        ("Enter", "show all that is known of the selected session; press again to go back"),
+        ("m", "in that page: show all of it, and why some actions are not possible"),
+        ("up, down, k, j", "choose a session; in that page and this help: scroll"),
+        ("?", "show this help; press again to go back"),
+        ("q", "quit; in that page and this help, like Esc: go back"),
     ];
     let acting = ACTING.map(|(_, key, does)| (key, does));
     let keys = acting.into_iter().chain(others).flat_map(|(key, does)| folded(key, does, style.width));

@@ -118,7 +118,7 @@ pub(super) const ACTING: [(Key, &str, &str); 6] = [
     (Key::Approve, "a", "approve its permission request, once: shows it first"),
     (Key::Deny, "d", "deny it"),
     (Key::Answer, "n", "answer its question: shows it first"),
-    (Key::Reconnect, "r", "reconnect, and let it work on; or resume it"),
+    (Key::Reconnect, "r", "reconnect, and have it continue; or resume it"),
     (Key::Stop, "s", "stop its turn; or end it, after asking"),
     (Key::Show, "o", "bring its terminal to the front"),
 ];

@@ -207,7 +207,7 @@ mod tests {
         new();
         assert_eq!(written(&well), before, "it is not written again");
         fs::write(&well, "").unwrap();
-        fs::write(file("pilotlight-0"), "of another version").unwrap();
+        fs::write(file("pilotlight-0"), "comes from another version of Pilotlight").unwrap();
         new();
         assert!(is_there(&well, &icon), "one that a crash left empty is");
         pictures.write_for_all_settings();

@@ -11,7 +11,7 @@ fn a_reminder_says_that_nothing_has_changed() {
     for (status, first, again) in [
         (Status::NeedsPermission, "a wants to run", "a still wants to run"),
         (Status::NeedsInput, "a waits for your answer", "a still waits for your answer"),
-        (Status::PermissionLost, "a lost its permissions", "a is still without permissions"),
+        (Status::PermissionLost, "a lost its permissions", "a lost its permissions and has not been reconnected"),
         (Status::Stuck, "a is stuck", "a is still stuck"),
         (Status::Crashed, "a crashed", "a crashed and has not been resumed"),
         (Status::Failed, "a failed", "a failed, and nothing has been done since"),

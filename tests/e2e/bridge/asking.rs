@@ -25,7 +25,7 @@ fn case_209_the_question_waits_while_somebody_types() {
     pass(9000);
     terminal.press(&["2"]);
     let mut one = Staying::start(bridged.pilot.command_with_tray(&["let-answer", &id]));
-    one.wait_output("waits until nobody types");
+    one.wait_output("waiting until nobody types");
     let mut typed = "2".to_owned();
     for _ in 0..24 {
         pass(500);
@@ -59,7 +59,7 @@ fn case_209_after_a_prompt_the_question_comes_at_once() {
     bridged.pilot.wait_status(&id, "idle", "");
     let ran = bridged.run_ok(&["let-answer", &id]);
     assert!(ran.out.contains("asks in its terminal") && ran.out.contains("after /new"), "it says where: {ran:?}");
-    assert!(!(ran.out + &ran.err).contains("waits until nobody types"));
+    assert!(!(ran.out + &ran.err).contains("waiting until nobody types"));
     bridged.terminal.wait_screen(CONSENT);
     let pilot = &bridged.pilot;
     pilot.wait_menu(&id, "Copilot now asks in its terminal");
@@ -95,7 +95,7 @@ fn who_installs_it_is_told_what_else_that_makes_possible() {
     let (home, model) = (Home::new("project"), Model::start());
     let ran = bridge(&home, &model, &["install"]);
     let told = ran.out + &ran.err;
-    for part in ["a way to switch approvals off", "Copilot's sandbox, and its --deny-tool"] {
+    for part in ["a way to switch approvals off", "Copilot's sandbox and its --deny-tool"] {
         assert!(ran.code == Some(4) && told.contains(part), "{told}");
     }
     assert!(!ours(&home).join(".local/share/pilotlight/bridge").exists());

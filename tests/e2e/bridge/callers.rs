@@ -102,7 +102,7 @@ fn case_196_a_process_that_a_tool_left_behind_approves_nothing() {
         let (code, out) = bridged.leave_behind(asked, options, &command);
         assert_eq!(code, "4", "{out}");
         // Without a tray, the bridge itself does not let the command answer.
-        let why = if has_tray { "a tool of the session can have started" } else { "answer it in its terminal" };
+        let why = if has_tray { "a tool of the session may have started" } else { "answer it in its terminal" };
         assert!(out.contains(why), "{out}");
         asked += 2;
     }
@@ -123,7 +123,7 @@ fn case_196c_the_setting_for_scripts_does_not_hold_for_older_sessions() {
             bridged.pilot.restart_tray();
         }
         let (code, out) = bridged.leave_behind(asked, "-i", &with_tray);
-        assert_eq!((&*code, out.contains("a tool of the session can have started")), ("4", true), "{out}");
+        assert_eq!((&*code, out.contains("a tool of the session may have started")), ("4", true), "{out}");
     }
 }
 
@@ -176,8 +176,8 @@ fn case_196_the_user_is_asked_whether_a_command_may_approve() {
     let out = pilot.user().join("out");
     let line = format!("setsid -f {command} >'{}' 2>&1 </dev/null", out.display());
     assert!(Command::new("sh").args(["-c", &line]).status().unwrap().success());
-    pilot.wait_status_in_tray(&id, "needs-permission", "a program asks to approve it: approve here?");
-    let title = "project wants to run, and a program asks to approve it: approve here?";
+    pilot.wait_status_in_tray(&id, "needs-permission", "a program tried to approve this: do you approve it?");
+    let title = "project wants to run, and a program tried to approve this: do you approve it?";
     let is_asked = || popups.received().into_iter().any(|popup| popup.title == title).then_some(());
     wait_until(COPILOT, "a popup asks", || format!("{:#?}", popups.received()), is_asked);
     pilot.click(&id, "Approve");

@@ -126,7 +126,7 @@ fn case_197b_a_click_renews_the_bridge_for_new_terminals() {
     assert_eq!((is_old(&bridged.id()), is_old(&second.folder.id())), (true.into(), false.into()), "{status}");
     let doctor = bridged.pilot.run(&["doctor"]);
     assert!(doctor.out.contains("another version of the bridge runs in 1 session"), "{doctor:?}");
-    let told = "it is of another version than this Pilotlight: restart the session";
+    let told = "it is another version of the bridge: restart the session";
     let explained = |id: &str| bridged.run_ok(&["explain", id]).out.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(explained(&bridged.id()).contains(told) && !explained(&second.folder.id()).contains(told));
 }

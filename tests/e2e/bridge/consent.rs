@@ -437,7 +437,7 @@ fn in_an_untested_release_it_only_watches() {
         assert!(ran.code == Some(4) && ran.err.contains("untested with Copilot 9.9.9"), "{ran:?}");
     }
     let status = bridged.run_ok(&["bridge", "status"]).out;
-    assert!(status.contains("not tried with 9.9.9: watching only"), "{status}");
+    assert!(status.contains("untested with 9.9.9: it only watches"), "{status}");
     let config = bridged.pilot.user().join("pilotlight.toml");
     let config = std::fs::read_to_string(config).unwrap();
     bridged.pilot.configure(&config.replace("[actions]\n", "[actions]\nbridge-untried = true\n"));

@@ -94,10 +94,10 @@ fn two_entries_come_and_go_and_all_else_of_the_settings_stays() {
 
     let ran = stage.succeeds(&homes, &["bridge", "install", "--agent", "claude-code", "--yes"]);
     for words in [
-        "will start Pilotlight whenever it asks you something, in sessions that are started from now on",
-        "whoever answers first decides. Nothing is answered without your click",
-        "two entries into its settings.json, which `pilotlight bridge remove` takes out. Sessions that run then keep the hook",
-        "another program answers there, too: `/opt/other --ask` (settings.json)",
+        "In sessions that are started from now on, Claude Code starts Pilotlight whenever it asks you something",
+        "the first answer counts. Nothing is answered without your click",
+        "two entries to its settings.json, and `pilotlight bridge remove` removes them. Sessions that still run then keep the hook",
+        "another program also answers there: `/opt/other --ask` (settings.json)",
         "plugin install pilotlight@pilotlight --scope user",
     ] {
         assert!(ran.err.replace("\n  ", " ").replace('\n', " ").contains(words), "{words}: {}", ran.err);
@@ -165,7 +165,7 @@ fn nothing_is_done_without_consent_or_with_settings_that_cannot_be_read() {
     // What the rewriting would lose is said before.
     fs::write(home.join("settings.json"), r#"{"a": 1, "a": 2, "id": 12345678901234567890}"#).unwrap();
     let ran = stage.run(&[&home], &["bridge", "install"]).err;
-    assert!(ran.contains("of entries that stand twice, the last alone stays"), "{ran}");
+    assert!(ran.contains("of duplicate keys, only the last is kept"), "{ran}");
     assert!(ran.contains("the number 12345678901234567890 is rounded"), "{ran}");
 }
 

@@ -118,9 +118,12 @@ fn case_815_the_status_of_the_bridge_says_which_sessions_it_covers() {
         let says = || status().lines().any(|it| it.trim_start().starts_with(&line) && it.contains(words)).then_some(());
         wait_until(SOON, &format!("{id} is {words:?}"), status, says);
     };
-    of(&older.id(), "not covered; would be, if it is started anew after");
+    of(&older.id(), "not covered: run `pilotlight bridge install`, then restart it");
     install(pilot.command_with_tray(&[]));
-    of(&older.id(), "not covered: it is older than the bridge; enter /reload-plugins there, or start it anew");
+    of(
+        &older.id(),
+        "not covered: it started before the bridge was installed; enter /reload-plugins there, or restart it",
+    );
     let younger = home.start(&[]);
     of(&younger.id(), "covered; what it asks can be answered");
     younger.enter("SCRIPT:touch Paint the fence");

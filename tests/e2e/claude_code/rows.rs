@@ -91,7 +91,7 @@ fn a_run_without_a_terminal_that_could_ask_nobody_has_lost_its_permissions() {
     let mut run = Headless::start(&home, &["-p", "SCRIPT:denied Paint the fence"]);
     let id = run.id();
     run.wait();
-    let row = pilot.wait_status(&id, "failed", "ended denied: 3 of its last 3 tools");
+    let row = pilot.wait_status(&id, "failed", "ended with permissions lost: 3 of its last 3 tools denied");
     assert_eq!(row["kind"], "sdk", "{row}");
 }
 

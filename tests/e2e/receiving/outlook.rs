@@ -169,7 +169,7 @@ impl Outlook {
             Self::Unanswered => reaches("stuck", limits.stuck, &UNANSWERED),
             Self::CutOff => reaches("stuck", limits.stuck, &UNANSWERED)
                 .and_then(|_| reaches("stuck", limits.long_stuck, &["no connection to a model is open"])),
-            Self::Unread => reaches("stuck", limits.stuck, &["does not take what arrives"]),
+            Self::Unread => reaches("stuck", limits.stuck, &["does not read the data that arrived"]),
             Self::Known(status) => never(&["stuck"]).or_else(|| ends(status)),
         }
     }

@@ -13,8 +13,7 @@ use tokio::time::timeout;
 /// How much later than its server a log may have a request.
 const LOGGED_WITHIN: Duration = Duration::from_secs(2);
 /// Why a request is not answered that is not what was shown, though its log and its server agree.
-const ASKS_MORE: &str = "the request asks for more, or for something else, than was shown: look at all of it in a terminal (`pilotlight \
-                         approve ID`), and answer it there";
+const ASKS_MORE: &str = "the request asks for something else than was shown: read all of it with `pilotlight approve ID`, and answer it there";
 
 /// Waits a moment until the log has these requests: what it does not have is told.
 async fn wait_logged(context: &ActionContext, requests: &[Request]) {

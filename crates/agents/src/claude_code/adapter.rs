@@ -120,7 +120,7 @@ impl Adapter for ClaudeCode {
     }
 
     fn resume(&self, program: &Path, id: &str) -> Result<Vec<OsString>, &'static str> {
-        resume_command(program, id).ok_or("its id does not have the form of Claude Code's ids")
+        resume_command(program, id).ok_or("its id is not a valid Claude Code id")
     }
 }
 

@@ -52,7 +52,7 @@ pub(crate) const PROFILE: Profile = Profile {
     }),
     installed: &[".local/bin", ".npm-global/bin", ".bun/bin"],
     tried: "0.171.0",
-    gaps: Some("outside of its daemon nothing says for certain that it asks"),
+    gaps: Some("without its daemon, nothing shows for certain that it asks"),
     home: ".codex",
     home_variable: "CODEX_HOME",
     is_home,
@@ -131,7 +131,7 @@ impl Adapter for Codex {
     }
 
     fn resume(&self, program: &Path, id: &str) -> Result<Vec<OsString>, &'static str> {
-        resume_command(program, id).ok_or("its id does not have the form of Codex's ids")
+        resume_command(program, id).ok_or("its id is not a valid Codex id")
     }
 }
 

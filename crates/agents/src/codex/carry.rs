@@ -174,7 +174,7 @@ async fn verify(client: &mut Client, asked: &Asked, approve: bool) -> Result<(),
     // Most commands run on for a while: then nothing is told, and nothing is wrong.
     match told {
         Ok(Some(declined)) if declined == approve => {
-            let why = "somebody else answered it at the same moment, and otherwise";
+            let why = "somebody else answered it differently at the same moment";
             Err(Failure::because(Step::Verify, why, "look at the session in its terminal"))
         }
         _ => Ok(()),

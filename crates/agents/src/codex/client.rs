@@ -56,7 +56,7 @@ impl Client {
         match timeout_at(Instant::now() + ANSWER_TIMEOUT, sent).await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(error)) => Err(failed(step, &format!("it ended the connection: {error}"))),
-            Err(_) => Err(failed(step, "it takes nothing")),
+            Err(_) => Err(failed(step, "it accepts no data")),
         }
     }
 
@@ -67,7 +67,7 @@ impl Client {
                 Err(_) => return Ok(None),
                 Ok(Some(Ok(Message::Text(text)))) => match serde_json::from_str(&text) {
                     Ok(message) => return Ok(Some(message)),
-                    Err(_) => return Err(failed(step, "it sent what is no message of its protocol")),
+                    Err(_) => return Err(failed(step, "it sent something that is not in its protocol")),
                 },
                 Ok(Some(Ok(Message::Close(_))) | None) => return Err(failed(step, "it ended the connection")),
                 Ok(Some(Ok(_))) => {}

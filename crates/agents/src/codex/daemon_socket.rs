@@ -52,8 +52,9 @@ impl DaemonSocket {
             Ok(Err(error)) => return Err(refused(&format!("no connection to Codex's daemon: {error}"))),
             Err(_) => return Err(refused("no connection to Codex's daemon within 5 s")),
         };
-        let peer =
-            stream.peer_cred().map_err(|error| refused(&format!("the daemon's socket tells no peer: {error}")))?;
+        let peer = stream.peer_cred().map_err(|error| {
+            refused(&format!("the system does not say who listens at the daemon's socket: {error}"))
+        })?;
         let is_it = peer.uid() == rustix::process::geteuid().as_raw()
             && peer.pid().and_then(|pid| u32::try_from(pid).ok()) == Some(daemon);
         // The note may name another process by now.
@@ -107,10 +108,10 @@ fn private_socket(link: &Path) -> Result<PathBuf, String> {
     let is_ours =
         |meta: &std::fs::Metadata| meta.uid() == rustix::process::geteuid().as_raw() && meta.mode() & 0o077 == 0;
     if !meta.file_type().is_socket() {
-        return Err("what the home has in the place of its daemon's socket is none; nothing was sent".to_owned());
+        return Err("the home has something else in place of its daemon's socket; nothing was sent".to_owned());
     }
     if !is_ours(&meta) || !is_ours(&folder) {
-        return Err("others can reach the socket of Codex's daemon, or its folder; nothing was sent".to_owned());
+        return Err("other users can reach the socket of Codex's daemon, or its folder; nothing was sent".to_owned());
     }
     Ok(socket)
 }
@@ -151,10 +152,10 @@ mod tests {
         fs::remove_file(&socket).unwrap();
         let listener = UnixListener::bind(&socket).unwrap();
         fs::set_permissions(&socket, Permissions::from_mode(0o666)).unwrap();
-        assert!(refusal(home.path()).await.contains("others can reach"));
+        assert!(refusal(home.path()).await.contains("other users can reach"));
         fs::set_permissions(&socket, Permissions::from_mode(0o600)).unwrap();
         fs::set_permissions(&folder, Permissions::from_mode(0o755)).unwrap();
-        assert!(refusal(home.path()).await.contains("others can reach"));
+        assert!(refusal(home.path()).await.contains("other users can reach"));
         fs::set_permissions(&folder, Permissions::from_mode(0o700)).unwrap();
         let socket = DaemonSocket::of(home.path(), std::process::id(), Vec::new()).unwrap();
         assert!(socket.open().await.is_ok());

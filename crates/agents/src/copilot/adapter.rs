@@ -124,7 +124,7 @@ impl Adapter for Copilot {
     }
 
     fn resume(&self, program: &Path, id: &str) -> Result<Vec<OsString>, &'static str> {
-        resume_command(program, id).ok_or("its id does not have the form of Copilot's ids")
+        resume_command(program, id).ok_or("its id is not a valid Copilot id")
     }
 
     fn last_prompt(&self, home: &Home, id: &str) -> io::Result<LastPrompt> {

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use super::identity::is_copilot;
 use super::owner::{Claim, Lock, claim};
 use crate::evidence::{self, Evidence};
-use pilotlight_core::owner::{HoldProof, Owner, UNHELD};
+use pilotlight_core::owner::{HoldProof, Owner};
 use pilotlight_core::time::Time;
 use pilotlight_system::process::{Expected, Force, Handle, is_of_our_user};
 
@@ -65,12 +65,13 @@ impl Target {
             Claim { owner: Owner::Alive { .. }, held: HoldProof::Unverified } if confirmed => {}
             Claim { owner: Owner::Alive { .. }, held: HoldProof::Unverified | HoldProof::Pending } => {
                 return Err(format!(
-                    "nothing but its lock says that process {pid} runs this session, and so only `pilotlight stop` ends it. \
-                     Nothing was signalled"
+                    "only its lock says that process {pid} runs this session: end it with `pilotlight stop`. Nothing was signalled"
                 ));
             }
             Claim { owner: Owner::Unheld { .. }, .. } => {
-                return Err(format!("{UNHELD} (process {pid}). Nothing was signalled"));
+                return Err(format!(
+                    "its lock names process {pid}, which does not have it open. Nothing was signalled"
+                ));
             }
             Claim { owner: Owner::Gone { .. } | Owner::Opened { .. } | Owner::Never, .. } => return Err(no_owner(pid)),
             Claim { owner: Owner::Unknown { .. } | Owner::Doubtful { .. }, .. } => {

@@ -29,7 +29,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// Why an answer came too late.
-pub(crate) const TERMINAL_FIRST: &str = "it was answered in the terminal first: nothing was changed by this";
+pub(crate) const TERMINAL_FIRST: &str = "it was answered in the terminal first: nothing was done";
 /// Shown for a question of an unknown form.
 const UNREADABLE: &str = "something that Pilotlight cannot read";
 

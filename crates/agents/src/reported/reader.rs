@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Why nothing can be done with such a session.
-const READ_ONLY: &str = "only what its hook reports is known of it: go on where it runs";
+const READ_ONLY: &str = "only its hook's reports are known: continue where it runs";
 
 /// Reads one session.
 #[derive(Debug)]

@@ -8,7 +8,7 @@ use crate::words::offer::Does;
 use crate::words::refusal::{Instead, Refusal, Remedy, untried};
 
 /// What is said of a bridge that is not of this program's version: it runs as long as its session.
-pub const OTHER_VERSION: &str = "it is of another version than this Pilotlight: restart the session to have this one";
+pub const OTHER_VERSION: &str = "it is another version of the bridge: restart the session to get this one";
 
 /// Whether its owner has a server, reachable or not.
 pub(super) const fn is_at_server(session: &Session) -> bool {
@@ -125,9 +125,7 @@ pub fn bridge_words(session: &Session) -> Option<String> {
     let words = match bridge_of(session)? {
         Bridge::Watches => untried(&release(session)),
         Bridge::Joined => "a bridge reaches its terminal; permission requests are answered there".into(),
-        Bridge::Declined => {
-            "a bridge reaches its terminal; you told Copilot no there, so it answers no requests".into()
-        }
+        Bridge::Declined => "a bridge reaches its terminal, but may not answer requests: you said no there".into(),
         Bridge::Asking => "a bridge reaches its terminal, where Copilot asks whether it may answer requests".into(),
         Bridge::Elevated => "a bridge reaches its terminal, and may answer its permission requests".into(),
     };
@@ -197,7 +195,7 @@ mod tests {
                 [(Instead::AnswerThere, "answer it where it asks"), (Instead::PressEsc, "press Esc in its terminal")]
             {
                 let why = reachable(&session, instead).err().map(|why| why.to_string());
-                let told = format!("{words}: Codex's daemon is off, or its socket is not yours");
+                let told = format!("{words}: Codex's daemon is off or not yours");
                 assert_eq!(why, refused.then_some(told));
             }
         }

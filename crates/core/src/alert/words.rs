@@ -16,7 +16,6 @@ use crate::session::Kind;
 use crate::text::{NAME_MAX, capitalised, plain};
 use crate::turn::request_verb;
 use crate::verdict::Status;
-use crate::words::refusal::Refusal;
 use std::fmt::Write;
 
 /// Maximum length of a body's line, in characters. A longer request should not be approved at a glance.
@@ -188,7 +187,8 @@ fn asks(session: &Alertable<'_>, asked: Option<&ShownRequest>) -> Option<String>
     let Some(request) = session.request else { return reported_state(session) };
     let what = request.what?;
     let there = match request.can_be_let {
-        true => capitalised(&Refusal::AnswerThere.to_string()),
+        // The command that does this is named where commands are typed.
+        true => format!("Answer it in its terminal. For later ones, click {} in its menu", Action::LetAnswer.label()),
         false => "Answer it where it runs".to_owned(),
     };
     Some(match (fits(what, LINE_MAX), request.answerable) {
@@ -213,14 +213,14 @@ fn activity(session: &Alertable<'_>, cause: Cause, again: bool) -> String {
             let what = session.request.and_then(|request| request_verb(request.kind)).unwrap_or("a permission");
             match session.request {
                 Some(request) if request.approval_requested => {
-                    format!("{still}wants {what}, and a program asks to approve it: approve here?")
+                    format!("{still}wants {what}, and a program tried to approve it: do you approve it?")
                 }
                 Some(request) if request.probable => format!("{still}probably wants {what}"),
                 _ => format!("{still}wants {what}"),
             }
         }
         Cause::NeedsInput => format!("{still}waits for your answer"),
-        Cause::PermissionLost if again => "is still without permissions".into(),
+        Cause::PermissionLost if again => "lost its permissions and has not been reconnected".into(),
         Cause::PermissionLost => "lost its permissions".into(),
         Cause::Stuck => format!("is {still}stuck"),
         Cause::Crashed if again => "crashed and has not been resumed".into(),
@@ -236,7 +236,7 @@ const fn state_words(cause: Cause) -> &'static str {
     match cause {
         Cause::NeedsPermission => "needs permission",
         Cause::NeedsInput => "needs your answer",
-        Cause::PermissionLost => "without permissions",
+        Cause::PermissionLost => "permissions lost",
         Cause::Stuck => "stuck",
         Cause::Crashed => "crashed",
         Cause::Failed => "failed",
@@ -313,7 +313,7 @@ mod tests {
         };
         assert_eq!(words(false, false), "still wants to run");
         assert_eq!(words(false, true), "still probably wants to run");
-        assert_eq!(words(true, false), "still wants to run, and a program asks to approve it: approve here?");
+        assert_eq!(words(true, false), "still wants to run, and a program tried to approve it: do you approve it?");
     }
 
     /// As of Claude Code, whose permissions are given in its terminal.
@@ -364,7 +364,10 @@ mod tests {
         };
         assert_eq!(words("ls", false, false), "ls\nAnswer it where it runs");
         let there = words("ls", false, true);
-        assert!(there.starts_with("ls\nAnswer it in its terminal; ") && there.contains("let-answer"), "{there}");
+        assert_eq!(
+            there,
+            "ls\nAnswer it in its terminal. For later ones, click Let Pilotlight answer here… in its menu"
+        );
         let long = "x".repeat(LINE_MAX + 1);
         assert_eq!(words(&long, true, false), "Too long to show here: Review… shows all of it");
         assert_eq!(words(&long, false, false), "Too long to show here\nAnswer it where it runs");

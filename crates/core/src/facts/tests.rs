@@ -165,7 +165,7 @@ fn case_768_what_a_log_counts_is_kept_until_it_counts_anew() {
     assert_eq!(counted(&[(Some(90), Some(100), Some(300))]), (Some((90, Some(100), false)), Some(300)));
     assert_eq!(counted(&[(Some(90), Some(100), None), (Some(91), None, None)]).0, Some((91, Some(100), true)));
     assert_eq!(counted(&[(Some(91), Some(100), None), (Some(10), None, None)]).0, Some((10, Some(100), false)));
-    assert_eq!(counted(&[(Some(91), None, None)]).0, Some((91, None, false)), "of how many is not known");
+    assert_eq!(counted(&[(Some(91), None, None)]).0, Some((91, None, false)), "its limit is not known");
     for nonsense in [0, -1, i64::MIN, i64::MAX] {
         assert_eq!(counted(&[(Some(nonsense), Some(nonsense), Some(nonsense))]), (None, None));
     }

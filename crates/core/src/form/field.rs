@@ -216,7 +216,7 @@ impl Field {
                 let of = |number: &Number| number.as_f64().unwrap_or(f64::NAN);
                 let is_within = least.as_ref().is_none_or(|least| of(number) >= of(least))
                     && most.as_ref().is_none_or(|most| of(number) <= of(most));
-                if is_within { Ok(()) } else { Err("the number is not one that its form allows") }
+                if is_within { Ok(()) } else { Err("its form does not allow this number") }
             }
             (FieldType::Number { .. }, _) => Err("it takes a number"),
         }

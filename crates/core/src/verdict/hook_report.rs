@@ -142,10 +142,10 @@ mod tests {
             assert_eq!((fresh.recheck_at, fresh.limit_at), (Some(limit), Some(limit)));
             let old = after(said, 20);
             assert_eq!((old.status, old.since, old.limit_at), (Status::Quiet, limit, None));
-            assert_eq!(old.because.to_string(), format!("no word for 20 min; before that: {words}"));
+            assert_eq!(old.because.to_string(), format!("no report for 20 min; before that: {words}"));
             assert_eq!(old.recheck_at, Some(START + Span::minutes(21)));
             let because = after(said, 95).because.to_string();
-            assert!(because.starts_with("no word for 90 min"), "{because}");
+            assert!(because.starts_with("no report for 90 min"), "{because}");
         }
     }
 

@@ -102,7 +102,7 @@ statuses! {
     /// It waits for a permission.
     NeedsPermission: "needs-permission", ("⚑", "!"), NeedsYou, 0, Waits, None, ["asks", "ask"];
     /// Its tools are denied because nobody can be asked.
-    PermissionLost: "permission-lost", ("⊘", "0"), NeedsYou, 2, Waits, UntilSeen, ["without permissions", "without permissions"];
+    PermissionLost: "permission-lost", ("⊘", "0"), NeedsYou, 2, Waits, UntilSeen, ["lost its permissions", "lost their permissions"];
     /// It waits for an answer.
     NeedsInput: "needs-input", ("?", "?"), NeedsYou, 1, Waits, None, ["asks", "ask"];
     /// A turn is open, and the silence has passed its limit.

@@ -53,7 +53,7 @@ fn a_silence_says_what_is_open() {
             facts.asks_unseen = asks_unseen;
         }));
         assert!(status == Status::Quiet && because.contains("running bash"), "{because}");
-        assert_eq!(because.ends_with("busy, or asking you there"), asks_unseen, "{because}");
+        assert_eq!(because.ends_with("it may be busy, or waiting for you"), asks_unseen, "{because}");
     }
 }
 

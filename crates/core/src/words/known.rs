@@ -23,7 +23,7 @@ pub fn owner(session: &Session, clock: impl Fn(Time) -> String) -> String {
             let since = at.map(|at| format!(", open since {}", clock(at))).unwrap_or_default();
             format!("process {pid}, {lacks}{since}")
         }
-        Owner::Unheld { pid } => format!("not known, process {pid} is named by the lock and does not hold it"),
+        Owner::Unheld { pid } => format!("not known, its lock names process {pid}, which does not have it open"),
         Owner::Gone { pid, .. } => format!("{}, gone, {}", process(*pid), observed.agent.left_behind()),
         Owner::Doubtful { pid, why } => format!("not known, {}", doubtful(*pid, *why)),
         Owner::Unknown { pid } => {
@@ -43,7 +43,7 @@ pub fn background(Background { agents, shells }: Background) -> Option<String> {
 pub fn context_use(context: &ContextUse) -> String {
     match (context.window, context.percent()) {
         (Some(window), Some(percent)) => format!("{} of {window} tokens ({percent} %)", context.used),
-        _ => format!("{} tokens, of how many is not known", context.used),
+        _ => format!("{} tokens; its limit is not known", context.used),
     }
 }
 

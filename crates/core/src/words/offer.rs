@@ -13,7 +13,7 @@ said! {
             "{}{}{sends}", first(*by), if *after_turn { "when its turn is over, " } else { "" };
         Resends { by: Option<Way> } => "{}sends the last prompt again", first(*by);
         Stops { even_if_waiting: bool } =>
-            "stops the running turn{}; the session goes on",
+            "stops the running turn{}, not the session",
             if *even_if_waiting { ", even if it only waits for you" } else { "" };
         Ends { pid: u32, tool: bool } =>
             "ends process {pid}: {}it can be resumed", if *tool { "its tool is killed, and " } else { "" };
@@ -26,7 +26,7 @@ said! {
         There { what: Box<str> } => "{what}";
         ResumesThere { host: Box<str> } => "opens a terminal that resumes it on {host}";
         AsksThere =>
-            "Copilot asks in its terminal whether Pilotlight may answer there: 1 for this session, 2 for this folder";
+            "Copilot asks in its terminal whether Pilotlight may answer there: press 1 for this session, 2 for this folder";
     }
 }
 
@@ -34,10 +34,10 @@ said! {
     /// How a session is brought back.
     #[derive(Copy)]
     Way {
-        Attach => "attaches to its server, takes over what it asks for and keeps the connection";
+        Attach => "attaches to its server, shows its requests here and keeps the connection";
         AttachAndStop => "attaches to its server, stops the silent turn and keeps the connection";
         Host =>
-            "resumes it in a server of our own, for as long as Pilotlight runs, {}; its instructions are kept if its log has them",
+            "resumes it in a server of Pilotlight's own, for as long as Pilotlight runs, {}; its instructions are kept if its log has them",
             without_program(true);
         Resume => "resumes it in a terminal, in its folder";
     }
@@ -48,9 +48,9 @@ said! {
     Sends {
         Prompt => "sends your last prompt again";
         PromptThere => "sends your last prompt again, in its terminal";
-        GoOn => "tells it to go on; your last prompt is not sent again, since a tool may have run";
-        GoOnThere => "tells it in its terminal to go on; your last prompt is not sent again, since a tool may have run";
-        Nothing => "sends nothing before you tell it to go on once more";
+        GoOn => "tells it to continue; your last prompt is not sent again, since a tool may have run";
+        GoOnThere => "tells it in its terminal to continue; your last prompt is not sent again, since a tool may have run";
+        Nothing => "sends nothing until you tell it to continue once more";
     }
 }
 

@@ -28,7 +28,7 @@ said! {
         ProcessGone { is_seen: bool } => "its process is gone";
         ProcessEnded => "no process runs it any more";
         Crashed { ago: Span, is_seen: bool } => "crashed{} {ago} ago", if *is_seen { "" } else { ", last seen" };
-        EndedDenied { denied: usize, of: usize } => "ended denied: {denied} of its last {of} tools";
+        EndedDenied { denied: usize, of: usize } => "ended with permissions lost: {denied} of its last {of} tools denied";
         Failed { fault: Fault } => "{fault}";
         NoAnswer { no_answer: NoAnswer } => "{no_answer}";
         Unreached { unreached: Unreached } => "{unreached}";
@@ -57,7 +57,7 @@ said! {
             "{}{proof}{}", some(*silence > Span::ZERO, "silent ", silence, ", "),
             some(!matches!(proof, Proof::Unread { .. }), "; ", tries_again(agent), "");
         Answered => "the answer has come, its turn has not ended yet";
-        MayContinue => "answered; in autopilot it may go on by itself";
+        MayContinue => "answered; in autopilot it may continue by itself";
         WithoutMessage => "a round ended without a message";
         Works { work: Work, background: Background } => "{work}{background}";
         InBackground { background: Background } => "{}", background.parts().join(", ");
@@ -66,7 +66,7 @@ said! {
 
         ByHook { said: HookActivity, reason: Option<Box<str>> } => "{}", by_its_hook(*said, reason.as_deref());
         NoWord { silence: Span, said: HookActivity, reason: Option<Box<str>> } =>
-            "no word for {silence}; before that: {}", by_its_hook(*said, reason.as_deref());
+            "no report for {silence}; before that: {}", by_its_hook(*said, reason.as_deref());
 
         Opened => "opened, not prompted yet";
         Rests { unprompted: bool, ending: Option<Ending>, background: Background } =>
@@ -92,7 +92,7 @@ said! {
         Dialog => "a dialog is open in its terminal";
         Denied { denied: usize, of: usize } => "{denied} of its last {of} tools denied: nobody could be asked";
         Stopped => "its process is stopped, and does nothing until it is continued";
-        Untried { version: Box<str> } => "written by version {version}, which was not tried";
+        Untried { version: Box<str> } => "written by version {version}, which is untested";
         StartUnknown => "the start of its turn is unknown";
         NoProcess => "no process is known to run it";
         Untold { agent: Agent } => "this {agent} does not say which process runs it";
@@ -100,15 +100,15 @@ said! {
         Contested { agent: Agent } => "conflict: {}", agent.contested();
         Unheld => "{UNHELD}";
         Doubtful { pid: u32, why: Doubt } => "owner unknown: {}", doubtful(*pid, *why);
-        ApprovalRequested => "a program asks to approve it: approve here?";
+        ApprovalRequested => "a program tried to approve this: do you approve it?";
         ApprovesAll => "approvals are switched off: it approves everything";
         Approved => "a command approved an earlier request";
         ApprovalUnconfirmed => "a command sent an approval, and nothing confirms that it took effect";
         LimitUntil { at: Box<str> } => "usage limit until {at}";
-        LimitOver { at: Box<str> } => "its usage limit is over since {at}";
+        LimitOver { at: Box<str> } => "its usage limit ended at {at}";
         NearlyFull => "its context is nearly full";
         Wakes { at: Box<str> } => "wakes at {at}";
-        Overdue { at: Box<str> } => "was to wake at {at}";
+        Overdue { at: Box<str> } => "should have woken at {at}";
         Before { status: Status, because: Box<Because> } => "before that: {status}, {because}";
     }
 }
@@ -143,7 +143,7 @@ said! {
     Proof {
         Unanswered => "the network does not answer";
         Connecting => "it cannot reach its model";
-        Unread { agent: Agent } => "{agent} does not take what arrives";
+        Unread { agent: Agent } => "{agent} does not read the data that arrived";
     }
 }
 
@@ -184,7 +184,7 @@ impl fmt::Display for Situation {
         }
         seen.iter().try_for_each(|seen| write!(f, "; {seen}"))?;
         f.write_str(if *start_known { "" } else { "; the start of its turn is unknown" })?;
-        f.write_str(if *may_ask { ": busy, or asking you there" } else { "" })
+        f.write_str(if *may_ask { "; it may be busy, or waiting for you" } else { "" })
     }
 }
 
@@ -213,7 +213,7 @@ impl fmt::Display for Background {
 impl fmt::Display for NoAnswer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = if self.is_behind { "is not read while another one does not answer" } else { "does not answer" };
-        write!(f, "its file system ({}) {what}", self.file_system)
+        write!(f, "its {} file system {what}", self.file_system)
     }
 }
 
@@ -471,7 +471,7 @@ mod tests {
     #[test]
     fn a_file_system_that_does_not_answer_is_named() {
         let words = |is_behind| NoAnswer { file_system: "nfs".into(), since: Moment::default(), is_behind }.to_string();
-        assert_eq!(words(false), "its file system (nfs) does not answer");
-        assert_eq!(words(true), "its file system (nfs) is not read while another one does not answer");
+        assert_eq!(words(false), "its nfs file system does not answer");
+        assert_eq!(words(true), "its nfs file system is not read while another one does not answer");
     }
 }

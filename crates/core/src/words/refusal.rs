@@ -3,7 +3,7 @@
 use crate::action::spec::Action;
 use crate::agent::Agent;
 use crate::attempts::ATTEMPTS;
-use crate::owner::{Doubt, UNHELD, doubtful, process};
+use crate::owner::{Doubt, doubtful, process};
 use crate::remote::Unreached;
 use crate::session::{LetGo, NoAnswer};
 use crate::text::{counted, plain};
@@ -25,14 +25,14 @@ said! {
         SubAgentAsks =>
             "a sub-agent asks: answer in its terminal, or set `hold-sub-agents`";
         NoHook =>
-            "its hook did not call: answer in its terminal, then restart the session";
+            "the bridge was not asked: answer in its terminal, then restart the session";
         LetGo { why: LetGo } => "{}: answer in its terminal", let_go(*why);
         UntriedHook { agent: Agent, release: Box<str> } =>
-            "untested with {agent} {release}: answer in its terminal, or set `bridge-untried`";
+            "bridge untested with {agent} {release}: use its terminal, or set `bridge-untried`";
         StopOnlyThere { agent: Agent } =>
             "press Esc in its terminal, or end it: {agent} stops only there";
-        NoOrders { agent: Agent, resumable: bool } => "{agent} takes no orders from other programs: {}",
-            if *resumable { "resume it, and tell it there to go on" } else { "tell it where it runs" };
+        NoOrders { agent: Agent, resumable: bool } => "{agent} takes no prompts from other programs: {}",
+            if *resumable { "resume it in a terminal" } else { "prompt it yourself" };
         NeverKilled => "end it instead: a killed process leaves its tool running";
         Supervised { stop: Box<str> } => "its supervisor would start it again: to end it, type `{stop}`";
         InBackground { attach: Box<str> } => "it runs in the background: to see it, type `{attach}`";
@@ -43,20 +43,20 @@ said! {
         NoProcess => "no process runs it";
         NothingToStop => "no process runs it, there is nothing to stop";
         NothingToEnd => "no process runs it, there is nothing to end";
-        Unheld { pid: u32 } => "{UNHELD}: process {pid}";
+        Unheld { pid: u32 } => "its lock names process {pid}, which does not have it open";
         Opened { pid: u32 } =>
-            "process {pid} has it open, not prompted yet: go on there";
+            "process {pid} has it open, not prompted yet: continue there";
         Runs { pid: u32 } => "process {pid} runs it: a second process would corrupt its history";
         IsServed { pid: u32 } =>
-            "process {pid} serves all terminals: run its resume command in one";
+            "process {pid} serves all terminals: run the session's resume command in one";
         MayRun { pid: u32 } => "{} may run it, and cannot be inspected", process(*pid);
         Uninspectable { pid: u32 } =>
-            "{} may run it, and cannot be inspected: {UNSEEN}", process(*pid);
+            "{} may run it: {UNSEEN}", process(*pid);
         Doubtful { pid: u32, why: Doubt } =>
-            "{}, so it may still run: go on there", doubtful(*pid, *why);
+            "it may still run: {}", doubtful(*pid, *why);
         Unreachable { instead: Instead, remedy: Remedy } => "{instead}{remedy}";
         NoService { instead: Instead, agent: Agent } =>
-            "{instead}: {agent}'s daemon is off, or its socket is not yours";
+            "{instead}: {agent}'s daemon is off or not yours";
         NoPort { instead: Instead, pid: u32 } => "{instead}: process {pid} listens on no port";
 
         OfProgram => "a program runs it, not a terminal";
@@ -67,7 +67,7 @@ said! {
         Hosted => "it runs in a server of Pilotlight's own: detach instead";
         CloseThere => "it was opened and not prompted yet: close it in its terminal";
         NeverSignalled { pid: u32 } =>
-            "{} cannot be inspected, so it is never signalled: {UNSEEN}", process(*pid);
+            "{} is never signalled: {UNSEEN}", process(*pid);
         NotItsAgent { pid: u32, agent: Agent } =>
             "process {pid} may not be {agent}: end it where it started";
         NoTerminal { pid: u32 } =>
@@ -75,14 +75,14 @@ said! {
         IsService { pid: u32 } =>
             "process {pid} serves all terminals: close the session in its terminal";
         ServesTerminals { pid: u32 } =>
-            "process {pid} serves all terminals; nothing says which shows this one";
+            "process {pid} serves all terminals: which one shows this is unknown";
         Contested { agent: Agent } =>
             "{}: close one in its terminal", agent.contested();
         OthersOpen { pid: u32, others: usize } =>
             "process {pid} also runs {}: end this one in its terminal",
             counted(*others, "other session");
         Unproven { pid: u32 } =>
-            "only a writable file names process {pid}: type `pilotlight stop --end`";
+            "only a file names process {pid}: type `pilotlight stop --end`";
         OnlyByLock { pid: u32 } =>
             "only its lock names process {pid}: type `pilotlight stop`";
 
@@ -91,50 +91,50 @@ said! {
             "its last turn was neither denied nor cut off{}",
             if *resumable { ": resume it instead" } else { "" };
         NoPrompt => "its last prompt is not known";
-        ResumeAndTell => "resume it in a terminal, and tell it there to go on";
+        ResumeAndTell => "resume it in a terminal, then send it a prompt";
         StopFirst => "its turn is still open: stop that first";
-        ToolRan => "a tool ran since, and what it did might be done twice";
+        ToolRan => "a tool has run since: its work might be done twice";
         TurnOpen => "its turn is still open";
-        SendThere => "a terminal resumes it: send it there";
+        SendThere => "resume it in a terminal, then send the prompt there";
         TriedEnough =>
             "tried {ATTEMPTS} times without a completed turn: send it a prompt";
-        OwnerUnknown => "it was just written to, and its owner is unknown";
+        OwnerUnknown => "its log was just written by an unknown process";
         JustResumed => "it was just resumed: its new process does not show yet";
-        NotAnId { agent: Agent } => "its id is not in {agent}'s form";
+        NotAnId { agent: Agent } => "its id is not a valid {agent} id";
 
         NothingAsked => "it asks for no permission";
-        OnlyYou { about_us: bool } => "{}: only you can say that", consent(*about_us);
-        Managed => "your organisation wants a person: answer it in its terminal";
-        Watched { release: Box<str> } => "answer it in its terminal: {}", untried(release);
+        OnlyYou { about_us: bool } => "only you can answer that: Copilot asks about {} rights", whose(*about_us);
+        Managed => "your organisation's policy requires a person: answer it in its terminal";
+        Watched { release: Box<str> } => "bridge untested with Copilot {release}: use its terminal, or set `bridge-untried`";
         AnswerThere =>
-            "answer it in its terminal; `pilotlight let-answer` allows later ones";
-        Declined => "you told Copilot no there: answer it in its terminal";
+            "answer it in its terminal; `pilotlight let-answer` lets Pilotlight answer later ones";
+        Declined => "you said no to Pilotlight in its terminal: answer it there";
         AsksFirst => "Copilot asks in its terminal whether Pilotlight may answer: answer that first";
 
         AnswerIn { place: Place, remedy: Remedy } => "answer it in {place}{remedy}";
         Unanswerable { why: Box<str> } => "answer it where it asks: {why}";
         NoQuestion => "it asks nothing that Pilotlight can see";
-        AsksInMessage => "its last message asks: send it a prompt where it runs";
+        AsksInMessage => "its last message asks you: reply where it runs";
         ReconnectFirst { place: Place } =>
-            "answer it in {place}, or reconnect: its server asks attached clients only";
+            "reconnect first, or answer it in {place}";
         NotReported { place: Place } =>
-            "its server reports no open question: look in {place}";
+            "its server reports no question: look in {place}";
 
-        AtServer => "it is answered over its server";
+        AtServer => "its server already takes your answers";
         BridgeUnheard => "{}", UNHEARD;
         NoBridge { remedy: Remedy } => "there is no bridge to its terminal{remedy}";
         MayAnswer => "Pilotlight may already answer there";
         OnlyWatches { release: Box<str> } => "{}", untried(release);
         DeclinedForSession =>
-            "you told Copilot no there: restart the session to change that";
+            "you said no to Pilotlight in its terminal: restart the session";
         AlreadyAsking => "Copilot is already asking in its terminal";
-        Autopilot => "not in autopilot, where Copilot asks nobody";
+        Autopilot => "not possible in autopilot: Copilot asks nobody there";
         There { host: Box<str>, why: Box<str> } => "on {host}: {why}";
         Unreached { host: Box<str>, unreached: Unreached } => "{host} is {unreached}";
         Untold { host: Box<str> } => "{host} does not say whether it can be done there";
         ShownThere { host: Box<str> } => "its terminal is on {host}, and nothing on this machine shows it";
         ResumedThere { host: Box<str> } =>
-            "resume it on {host}: its command opens no terminal here";
+            "resume it on {host}: it cannot be resumed from here";
         WouldInterrupt => "try again when it is idle: asking now would interrupt its work";
     }
 }
@@ -148,7 +148,7 @@ impl From<Refusal> for String {
 said! {
     /// What to do instead, where a session's server cannot be reached, or why that is needed.
     Instead {
-        PressEsc => "press Esc there, or end the session with `pilotlight stop --end`";
+        PressEsc => "press Esc there, or run `pilotlight stop --end`";
         EscThere => "press Esc in its terminal";
         StopThere => "stop it in its own program";
         NoSecondProcess => "a second process would corrupt its history";
@@ -164,9 +164,9 @@ said! {
         Bridge =>
             "; run `pilotlight bridge install`, then restart the session";
         Anew =>
-            "; no bridge answers in its terminal: restart the session";
+            "; restart the session to connect its bridge";
         Unheard => "; {}", UNHEARD;
-        Release { release: Box<str> } => "; {}", untried(release);
+        Release { release: Box<str> } => "; bridge untested with Copilot {release}: see `bridge-untried`";
     }
 }
 
@@ -188,7 +188,7 @@ const fn let_go(why: LetGo) -> &'static str {
 }
 
 /// What keeps a process from being inspected.
-pub(crate) const UNSEEN: &str = "another user's, a container's, or just ending";
+pub(crate) const UNSEEN: &str = "another user's, in a container or ending";
 
 /// What a command says where no tray runs that would hear of a bridge.
 const UNHEARD: &str = "the bridge answers only while `pilotlight` runs";
@@ -207,10 +207,15 @@ said! {
     }
 }
 
+/// Whose rights a question about an extension concerns.
+const fn whose(about_us: bool) -> &'static str {
+    if about_us { "Pilotlight's" } else { "an extension's" }
+}
+
 /// Describes a question about an extension's rights, which may be our bridge.
 pub const fn consent(about_us: bool) -> &'static str {
     match about_us {
         true => "Copilot asks in its terminal whether Pilotlight may answer there",
-        false => "Copilot asks in its terminal whether an extension may do more",
+        false => "Copilot asks in its terminal whether to give an extension more rights",
     }
 }

@@ -77,10 +77,10 @@ pub(super) fn read(key: usize, value: &Value<'_>, report: &mut Problems<'_>) -> 
         match read_one(at, table, report) {
             Ok(host) if names.insert(host.name.clone()) => hosts.push(host),
             Ok(host) => {
-                let what = format!("there is a host called {} already", host.name);
+                let what = format!("there is a machine called {} already", host.name);
                 report.add(Some(at), what, "This one is ignored");
             }
-            Err(wrong) => report.add(Some(wrong.at), wrong.what, "This host is ignored"),
+            Err(wrong) => report.add(Some(wrong.at), wrong.what, "This machine is ignored"),
         }
     }
     hosts
@@ -89,7 +89,7 @@ pub(super) fn read(key: usize, value: &Value<'_>, report: &mut Problems<'_>) -> 
 fn read_one(at: usize, table: &DeTable<'_>, report: &mut Problems<'_>) -> Result<HostSetting, Wrong> {
     tables::report_unknown(TABLE, &KEYS, table, report);
     let name = tables::value(TABLE, table, "name", &NAME)?;
-    let name = name.ok_or_else(|| Wrong { at, what: "a host needs a `name`".into() })?;
+    let name = name.ok_or_else(|| Wrong { at, what: "a machine needs a `name`".into() })?;
     let ssh = tables::value(TABLE, table, "ssh", &SSH)?;
     let program = tables::value(TABLE, table, "program", &PROGRAM)?;
     let last_message = tables::value(TABLE, table, "last-message", &SWITCH)?;
@@ -119,7 +119,7 @@ fn read_one(at: usize, table: &DeTable<'_>, report: &mut Problems<'_>) -> Result
 pub(super) fn print(hosts: &[HostSetting]) -> String {
     let mut out = format!("\n# Other machines whose sessions are shown here, a table each:\n# {HEAD}\n");
     out += &tables::explained(&KEYS);
-    out += "# Pilotlight must be there, too, in a version that understands this one. Default: none\n";
+    out += "# Pilotlight must be installed there in a compatible version. Default: none\n";
     hosts.iter().for_each(|host| out += &format!("\n{}", entry(host)));
     out
 }

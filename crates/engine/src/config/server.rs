@@ -83,8 +83,7 @@ pub(super) fn read(key: usize, value: &Value<'_>, report: &mut Problems<'_>) -> 
 
 fn read_one(at: usize, table: &DeTable<'_>, report: &mut Problems<'_>) -> Result<ServerSetting, Wrong> {
     if let Some((key, _)) = table.get_key_value("token") {
-        let what = "a token must not be in the config: `token-file` names a file that holds it, `token-env` an environment \
-                    variable";
+        let what = "a token must not be in the settings: `token-file` names a file that holds it, `token-env` an environment variable";
         return Err(Wrong { at: key.span().start, what: what.into() });
     }
     tables::report_unknown(TABLE, &KEYS, table, report);

@@ -99,7 +99,7 @@ const fn switch(agent: &'static str) -> Setting {
     Setting {
         table: "agents",
         key: agent,
-        meaning: "Watch this agent's sessions, where its home is there. If not: no folder, no watch, no row.",
+        meaning: "Watch this agent's sessions, if it has a home. If false, Pilotlight neither reads its folders nor lists its sessions.",
         form: form::SWITCH.text,
         set: |config, agent, value| {
             config.agents.set((form::SWITCH.read)(value)?, agent);
@@ -114,10 +114,10 @@ const fn switch(agent: &'static str) -> Setting {
 /// The settings that are a field each.
 const FIELDS: &[Setting] = settings! {
     ["homes"]
-    /// Further homes of agents to watch, besides the usual ones (COPILOT_HOME or ~/.copilot, and so on). Which agent a home
-    /// is of is told by what is in it.
+    /// Further homes of agents to watch, besides the usual ones (COPILOT_HOME or ~/.copilot, and so on). What is in a
+    /// home tells which agent it belongs to.
     "also": FOLDERS => homes.also;
-    /// Watch the homes, too, that your agents' processes name in their environment, and remember them. On Linux.
+    /// Also watch homes that your agents' processes name in their environment, and remember them. Linux only.
     "discover": SWITCH => homes.discover;
 
     ["limits"]
@@ -141,7 +141,7 @@ const FIELDS: &[Setting] = settings! {
     "finishing": SPAN => limits.finishing;
     /// How long an answer may wait for the end of its turn before the turn counts as over.
     "answered": SPAN => limits.answered;
-    /// A turn that was resumed with pending work, or is older than its owner, and has nothing open is over after this.
+    /// A turn with nothing open counts as over after this, if it was resumed with pending work or is older than its owner.
     "resumed": SPAN => limits.resumed;
     /// A session that never had an owner counts as ended after this silence.
     "ownerless": SPAN => limits.ownerless;
@@ -187,12 +187,11 @@ const FIELDS: &[Setting] = settings! {
     /// The prompt that has a session continue when its last one must not be sent again, because a tool ran since. Empty:
     /// Pilotlight's own.
     "continue-prompt": PROMPT => actions.continue_prompt;
-    /// Ask a session's server what it does before the session is called stuck, over a connection that attaches to
-    /// nothing.
+    /// Before a session is called stuck, ask its server what it does. This does not attach to the session.
     "ask-servers": SWITCH => actions.ask_servers;
     /// Stop, answer and approve over the bridge in untested versions of Copilot and Claude Code too.
     "bridge-untried": SWITCH => actions.bridge_untried;
-    /// Approve and answer also for a command that a tool of the session may have started: a script, a timer, a
+    /// Let a command approve and answer even if a tool of the session may have started it: a script, a timer, a
     /// desktop's shortcut. Otherwise Pilotlight asks you.
     "scripts-may-answer": SWITCH => actions.scripts_may_answer;
 
@@ -202,8 +201,9 @@ const FIELDS: &[Setting] = settings! {
     "hold-sub-agents": HOLD => actions.hold_sub_agents;
 
     ["codex"]
-    /// Codex's daemon, which runs the sessions of all its terminals: ask it when you approve, deny or stop something, also
-    /// watch what its sessions ask, or never connect to it. It is neither started nor kept alive.
+    /// How to use Codex's daemon, which runs the sessions of all its terminals: ask it only when you approve, deny or
+    /// stop something, also watch what its sessions ask, or never connect to it. Pilotlight neither starts it nor keeps
+    /// it alive.
     "daemon": SERVICE => service;
 
     ["notifications"]
@@ -229,17 +229,17 @@ const FIELDS: &[Setting] = settings! {
     "sound": SWITCH => notifications.rules.sound;
     /// Do not notify twice about the same thing in a session within this.
     "cooldown": SPAN => notifications.rules.cooldown;
-    /// Notify once more about what still holds after this and was not dismissed.
+    /// Notify once more after this, if nothing has changed and the popup was not dismissed.
     "escalate": WAIT => notifications.rules.escalate_after;
     /// No popups in this part of the day, which may go past midnight.
     "quiet-hours": HOURS => notifications.rules.quiet_hours;
     /// What a popup shows: everything, only the session's name and what it does, or neither.
     "detail": DETAIL => notifications.rules.detail;
-    /// Show no popup for a permission that is given within this.
+    /// Show no popup for a permission request that is answered within this.
     "permission-delay": SPAN => notifications.rules.permission_delay;
-    /// Wait this long with a session's popup while its terminal has the focus.
+    /// Delay a session's popup by this while its terminal has the focus.
     "focus-delay": WAIT => notifications.rules.focus_delay;
-    /// No popups for this long after the start, for what began before it.
+    /// No popups for this long after Pilotlight starts about what began earlier.
     "after-start": SPAN => notifications.rules.start_grace;
     /// No popups for this long after the machine wakes up.
     "after-sleep": SPAN => notifications.rules.wake_grace;

@@ -34,8 +34,7 @@ pub const fn is_reserved_for_people(operation: &Operation) -> bool {
 pub fn agent_behind(pid: u32, names: &[String]) -> Option<String> {
     let CallingAgent { pid: behind, agent } = agent_above(pid, names)?;
     Some(format!(
-        "an agent must not answer, prompt, stop or take over sessions, and this was started by {agent} (it, or its mark \
-         in the environment, is process {behind}); do it from the menu, or in a terminal of your own"
+        "an agent must not answer, prompt, stop or take over sessions, and this was started by {agent} (see process {behind}): use the menu, or a terminal of your own"
     ))
 }
 
@@ -49,7 +48,7 @@ pub(super) fn may_order(operation: &Operation, caller: Option<u32>, policy: &Cal
         return Ok(());
     }
     let unknown = || {
-        "an agent must not answer, prompt, stop or take over sessions, and it is unclear who asks: the process is gone or hidden; do it from the menu"
+        "an agent must not answer, prompt, stop or take over sessions, and it is unclear who asks, because the process is gone or hidden: use the menu"
             .to_owned()
     };
     let caller = caller.ok_or_else(unknown)?;

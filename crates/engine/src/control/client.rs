@@ -191,7 +191,7 @@ impl OrderConnection {
         }
         Err(io::Error::new(
             io::ErrorKind::UnexpectedEof,
-            "the tray broke off before it said how it ended; `pilotlight status` tells how the session is",
+            "the tray broke off before it reported the outcome; `pilotlight status` shows how the session is",
         ))
     }
 }

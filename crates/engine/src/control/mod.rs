@@ -197,7 +197,7 @@ fn make_room(clients: &mut Vec<(task::Id, Client)>, process: Option<u32>, scarce
 /// Refuses a client because there is no room for it.
 async fn refuse_full(stream: transport::ServerStream) -> io::Result<()> {
     let (_, mut to) = tokio::io::split(stream);
-    refuse(&mut to, "the tray is busy with as many orders as it takes at once; try again when one is done".into()).await
+    refuse(&mut to, "the tray takes no more orders at once; try again when one is done".into()).await
 }
 
 /// Serves one client: reads its request and writes the answer.
@@ -290,7 +290,7 @@ async fn write_reports(
     loop {
         tokio::select! {
             report = reports.recv() => {
-                let unreported = || OrderReport::End(Outcome::Unconfirmed("may have happened: the tray did not say how it ended".into()));
+                let unreported = || OrderReport::End(Outcome::Unconfirmed("may have happened: the tray did not report the outcome".into()));
                 let report = report.unwrap_or_else(unreported);
                 write(to, &report).await?;
                 if matches!(report, OrderReport::End(_)) {
@@ -340,7 +340,7 @@ async fn read_request(from: &mut ReadHalf<transport::ServerStream>) -> Result<Op
             )
         }),
         Some(_) if read == ORDER_MAX => Err(format!("an order is at most {} KB long", ORDER_MAX >> 10)),
-        Some(_) => Err("the order breaks off: it is one line, with its line break".into()),
+        Some(_) => Err("the order is cut off: it must be one line that ends in a line break".into()),
     }
 }
 

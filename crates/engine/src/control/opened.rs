@@ -135,7 +135,7 @@ impl Window {
         if holder.process != process {
             if !self.is_void {
                 log::warn!(
-                    "two processes say that they run in the window that was opened at a click: neither answers for you"
+                    "two processes claim to run in the window that your click opened: neither may answer for you"
                 );
             }
             self.is_void = true;

@@ -109,7 +109,7 @@ pub(crate) fn check(
         return Ok(());
     }
     if caller == std::process::id() && !is_own_number(caller) {
-        return Err("runs in a space of processes of its own");
+        return Err("runs in a process namespace of its own");
     }
     linux::judge(&linux::Found {
         line: &lineage(caller, now),

@@ -137,13 +137,13 @@ impl PipedOrders {
         reply: &Sender<(u64, OrderReport)>,
     ) -> Result<(), String> {
         if order.operation.action().is(ActionFlag::OpensWindow) {
-            return Err("no window is opened on a machine for somebody at another one".into());
+            return Err("Pilotlight opens no window here for somebody at another machine".into());
         }
         if order.host.is_some() {
-            return Err("an order is passed on to no third machine".into());
+            return Err("Pilotlight passes no order on to a third machine".into());
         }
         if self.stands.len() >= ORDERS_MAX || self.stands.contains_key(&n) {
-            return Err("as many orders are under way there as it takes at once; try again when one is done".into());
+            return Err("it takes no more orders at once; try again when one is done".into());
         }
         caller::may_order(&order.operation, service.caller, service.policy)?;
         let (report, mut reports) = unbounded_channel();
@@ -153,8 +153,9 @@ impl PipedOrders {
         let reply = reply.clone();
         self.forwarders.spawn(async move {
             loop {
-                let unreported =
-                    || OrderReport::End(Outcome::Unconfirmed("may have happened: it did not say how it ended".into()));
+                let unreported = || {
+                    OrderReport::End(Outcome::Unconfirmed("may have happened: it did not report the outcome".into()))
+                };
                 let report = reports.recv().await.unwrap_or_else(unreported);
                 let is_over = matches!(report, OrderReport::End(_));
                 if reply.send((n, report)).await.is_err() || is_over {

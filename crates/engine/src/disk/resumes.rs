@@ -51,7 +51,7 @@ impl Disk {
         }
         if let Some(opener) = self.process_scans.opener(&self.homes, key) {
             return Some(format!(
-                "process {} has just started and may be about to open it, which shows in a few seconds: try again then",
+                "process {} has just started, and may be about to open it: try again in a few seconds",
                 opener.pid
             ));
         }

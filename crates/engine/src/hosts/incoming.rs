@@ -96,7 +96,7 @@ impl<R: AsyncRead + Unpin> Incoming<R> {
             self.line = Vec::new();
         }
         self.line.clear();
-        said.map_err(|_| Unheard::Nonsense("it says what is not understood here".into()))
+        said.map_err(|_| Unheard::Nonsense("it sends something that is not understood here".into()))
     }
 
     /// Withholds budget for the time that the receiver spent on this host's lines.

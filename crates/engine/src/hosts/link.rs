@@ -378,6 +378,6 @@ async fn write(to: &mut ChildStdin, line: &ToHost) -> Result<(), Unheard> {
     match timeout(WRITE_WITHIN, written).await {
         Ok(Ok(())) => Ok(()),
         Ok(Err(_)) => Err(Unheard::Ended),
-        Err(_) => Err(Unheard::Nonsense("it takes nothing that it is sent".into())),
+        Err(_) => Err(Unheard::Nonsense("it reads nothing that is sent to it".into())),
     }
 }

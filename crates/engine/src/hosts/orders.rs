@@ -71,7 +71,7 @@ impl SentOrders {
     /// The connection is gone: what was sent may have happened.
     pub(super) fn lose(&mut self, host: &str) {
         for (_, pending) in std::mem::take(&mut self.pending) {
-            let words = format!("may have happened: the connection to {host} was lost before it said how it ended");
+            let words = format!("may have happened: the connection to {host} was lost before it reported the outcome");
             pending.report(OrderReport::End(Outcome::Unconfirmed(words)));
         }
         self.withdrawn.abort_all();

@@ -355,8 +355,7 @@ impl RemoteShell {
 
     /// That no shell answers.
     fn silent(&self) -> String {
-        let by_hand =
-            "if it works by hand, what starts with the shell there, such as `.bashrc`, reads what is meant for it";
+        let by_hand = "if it works by hand, a startup file of the shell there, such as `.bashrc`, reads what is meant for the shell";
         format!("no shell answered there within {} s; {by_hand}", LOOK_WITHIN.as_secs())
     }
 
@@ -426,8 +425,7 @@ impl RemoteShell {
             let shown = plain(&self.way.to_string(), QUOTED_MAX);
             return format!("`{shown} sh` ended with exit code {code}{}", self.last_words());
         }
-        let what = "no POSIX shell (`sh`) answers there, as on Windows or in an empty image; if Pilotlight is installed there, \
-                    docs/hosts.md has what to write into the settings";
+        let what = "no POSIX shell (`sh`) answers there, as on Windows or in an empty image; if Pilotlight is installed there, docs/hosts.md says what to write into the settings";
         format!("{what}{}", self.last_words())
     }
 

@@ -16,16 +16,13 @@ pub(super) const NOT_FOUND: [i32; 2] = [126, 127];
 const KNOWN: [(&str, &str); 7] = [
     (
         "IDENTIFICATION HAS CHANGED",
-        "its host key has changed: find out why; `ssh`, run by hand, says how to take the new one",
+        "its host key has changed: find out why; run `ssh` by hand to see how to accept the new one",
     ),
     ("Host key verification failed", "its host key is not known: connect once by hand, and compare it"),
-    ("Too many authentication failures", "it does not let you in by a key"),
-    (
-        "Permission denied",
-        "it does not let you in without asking: a key without a password is needed, or an agent that has it",
-    ),
+    ("Too many authentication failures", "it accepts none of the keys that ssh offers"),
+    ("Permission denied", "it asks for a password: use a key without one, or an ssh agent that holds the key"),
     ("Connection refused", "nothing listens for ssh there"),
-    ("No route to host", "there is no way to it now"),
+    ("No route to host", "no network route leads to it now"),
     ("timed out", "it did not answer in time"),
 ];
 
@@ -40,7 +37,7 @@ pub(super) fn ended(host: &HostSetting, has_greeted: bool, code: Option<i32>, st
     match code {
         Some(code) if NOT_FOUND.contains(&code) => match &host.reach {
             Reach::Ssh { program, .. } => {
-                format!("there is no program `{program}` there: install Pilotlight, or name its place by `program`")
+                format!("there is no program `{program}` there: install Pilotlight there, or set `program` to its path")
             }
             Reach::Command(_) => {
                 format!("there is no such program: {}", last.as_deref().unwrap_or("the command was not found"))
@@ -98,12 +95,7 @@ mod tests {
         };
         let boxed = HostSetting { name: "b".into(), reach: Reach::Command(vec!["docker".into()]) };
         for (host, code, said, words) in [
-            (
-                &ssh,
-                Some(255),
-                "ada@a: Permission denied (publickey,password).\r\n",
-                "it does not let you in without asking",
-            ),
+            (&ssh, Some(255), "ada@a: Permission denied (publickey,password).\r\n", "it asks for a password"),
             (
                 &ssh,
                 Some(255),
@@ -134,7 +126,7 @@ mod tests {
                 "no address is known for a.corp: No such host",
             ),
             (&ssh, Some(255), "ssh: Could not resolve hostname", "ssh: Could not resolve hostname"),
-            (&boxed, Some(255), "ada@a: Permission denied (publickey).", "it does not let you in without asking"),
+            (&boxed, Some(255), "ada@a: Permission denied (publickey).", "it asks for a password"),
             (&boxed, Some(1), "", "what runs there ended with exit code 1"),
         ] {
             let why = ended(host, true, code, said);

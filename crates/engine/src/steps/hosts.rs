@@ -273,7 +273,7 @@ impl Machines<'_> {
             return refuse(if host.is_reached() {
                 format!("{name} has no such session any more")
             } else {
-                let why = host.trouble().unwrap_or("it is just being connected to");
+                let why = host.trouble().unwrap_or("the tray is still connecting to it");
                 format!("{name} is not reached: {why}; it is tried again now")
             });
         };
@@ -282,7 +282,7 @@ impl Machines<'_> {
                 return refuse(why.to_string());
             }
             if !is_uuid(&order.id) {
-                return refuse("its id is not in its agent's form".into());
+                return refuse("its id is not valid for its agent".into());
             }
         }
         // No tool of a session there can have started this program here. Those of the sessions here can start commands.
@@ -292,8 +292,7 @@ impl Machines<'_> {
             let judged = origin::check(pending.caller, false, allowed, shown.session, self.world.now().wall);
             if let Err(why) = judged {
                 return refuse(format!(
-                    "a tool of a session can have started what asks for this, which {why}: answer in the menu or popup, or type \
-                     it in a terminal that was open before the session"
+                    "a tool of a session may have started this program: it {why}. Answer in the menu or popup, or in a terminal that was open before the session"
                 ));
             }
         }

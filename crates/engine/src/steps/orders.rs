@@ -67,7 +67,7 @@ fn check_turn(order: &Order, session: &Session) -> Result<(), String> {
     // What is sent over a bridge reaches whatever the terminal does now.
     let must_be_known = action.is(ActionFlag::ForTurn) && action.is(ActionFlag::OverBridge) && is_bridged(session);
     match (&order.turn, &session.observed.facts.turn_id) {
-        (None, Some(_)) if must_be_known => Err("no turn was known when this was asked for".into()),
+        (None, Some(_)) if must_be_known => Err("its turn was unknown when you asked for this: try again".into()),
         (Some(meant), Some(now)) if meant != now => {
             Err("another turn has begun since you asked for this, so nothing was done".into())
         }
@@ -79,12 +79,12 @@ fn check_turn(order: &Order, session: &Session) -> Result<(), String> {
 fn held_by(note: Option<&Note>) -> String {
     match note {
         Some(Note { process, doing }) if is_stopped(*process) => format!(
-            "another Pilotlight is doing something with it ({doing} by process {process}), and stands still: `kill -CONT {process}` lets it go on"
+            "another Pilotlight is busy with it ({doing} by process {process}), but is stopped: `kill -CONT {process}` continues it"
         ),
         _ => {
             let by = |Note { process, doing }: &Note| format!("{doing} by process {process}");
             let who = note.map_or_else(|| "another process".into(), by);
-            format!("another Pilotlight is doing something with it ({who}); try again when that has finished")
+            format!("another Pilotlight is busy with it ({who}): try again when that is done")
         }
     }
 }
@@ -130,7 +130,10 @@ impl Engine {
         match self.windows.find(pending.caller, &pending.order.operation) {
             InWindow::No => {}
             InWindow::Unread if origin::answers_for_user(&pending.order.operation) => {
-                return refuse(&pending, "it was answered before anybody can have read it; read it, and answer again");
+                return refuse(
+                    &pending,
+                    "this answer came faster than anyone can read: read what it asks, and answer again",
+                );
             }
             InWindow::Unread | InWindow::Yes => pending.is_in_window = true,
         }
@@ -158,12 +161,11 @@ impl Engine {
         let (session, now) = (entry.session(), self.world.now().wall);
         let judged = origin::check(pending.caller, pending.is_click(), allowed, session, now);
         let Err(why) = judged else { return Ok(()) };
-        let unclear = format!("a tool of the session can have started what asks for this, which {why}");
-        const ALLOWS: &str = "`scripts-may-answer` in the settings allows it in sessions that are created later";
+        let unclear = format!("a tool of the session may have started this program: it {why}");
+        const ALLOWS: &str = "the setting `scripts-may-answer` allows this in later sessions";
         if !pending.is_by_other() {
             return Err(format!(
-                "{unclear}: type it in a terminal or pane that was open before the session, or in a new login outside of tmux and \
-                 screen, answer in the session's own terminal, or start `pilotlight` and answer in its menu; {ALLOWS}"
+                "{unclear}. Answer in the session's own terminal, start `pilotlight` and answer in its menu, or use a terminal that was open before the session, or a new login outside of tmux and screen; {ALLOWS}"
             ));
         }
         let requested = match operation.approved() {
@@ -175,7 +177,7 @@ impl Engine {
             let requested = requested.map(|id| id.as_str().into());
             self.world.update_control(&key, |control| control.approval_requested = requested);
         }
-        Err(format!("{unclear}, so Pilotlight asks you: approve or answer in its menu or popup; {ALLOWS}"))
+        Err(format!("{unclear}. Pilotlight asks you instead: approve or answer in its menu or popup; {ALLOWS}"))
     }
 
     fn run_or_postpone(&mut self, pending: PendingOrder, may_wait: MayWait) {
@@ -234,7 +236,7 @@ impl Engine {
         }
         // Also checked here: if the session's folder was recreated in the meantime, `under_way` is lost.
         if action.excludes_others() && self.connections.tasks.is_busy(key) {
-            return Next::Refuse("something else is still being done with it".into());
+            return Next::Refuse("another action on it is still under way".into());
         }
         if !self.connections.tasks.has_room(action) {
             return Next::Wait(WaitReason::RecoverySlot(key.clone()), Time(i64::MAX));
@@ -257,7 +259,7 @@ impl Engine {
             Err(LockError::Unknown(path, error)) => {
                 let of = path.map(|path| format!("{}: ", path.display())).unwrap_or_default();
                 return Next::Refuse(format!(
-                    "cannot determine whether another Pilotlight is doing something with it: {of}{error}; fix that and try \
+                    "cannot tell whether another Pilotlight is busy with it: {of}{error}; fix that and try \
                      again"
                 ));
             }
@@ -301,7 +303,7 @@ impl Engine {
         let entry = self.world.fleet.get(key).ok_or("this session no longer exists")?;
         let session = entry.session();
         if session.observed.held == HoldProof::Pending {
-            return Err("it is only just being seen which process runs it: try again in a moment".into());
+            return Err("which process runs it is not clear yet: try again in a moment".into());
         }
         // Checked before the offer because this refusal says how long to wait.
         self.disk.why_not_resumable(&self.world, key, action, session).map_or(Ok(()), Err)?;
@@ -329,7 +331,7 @@ impl Engine {
         let mut keys = self.world.fleet.keys().chain(self.disk.history.iter()).filter(is_meant);
         let key = keys.next().ok_or(Outcome::Unknown)?;
         if keys.next().is_some() {
-            let why = "two homes have a session of this id: say which is meant with `pilotlight --home DIR`";
+            let why = "two homes have a session with this id: name one with `pilotlight --home DIR`";
             return Err(Outcome::Refused(why.into()));
         }
         drop(keys);

@@ -31,7 +31,7 @@ const KIND_MAX: usize = 60;
 /// What an MCP server's tools are called: `mcp__<server>__<tool>`. Claude Code, too, lets the server's name end at the first `__`.
 const MCP: &str = "mcp__";
 /// Why rules are not passed on.
-const OTHER_RULES: &str = "its rules are no longer those that were shown: nothing was answered";
+const OTHER_RULES: &str = "its rules have changed since they were shown: nothing was answered";
 
 /// What a hook is asked.
 #[derive(Clone, Debug, PartialEq)]

@@ -25,12 +25,12 @@ pub(super) async fn answer(open: &OpenHook<Asked>, context: &ActionContext, outp
         Err(Lost::Before) => return Err(Failure::refusal(Step::Answer, TERMINAL_FIRST)),
         // It may still print it.
         Ok(_) | Err(Lost::After) => {
-            return Err(unconfirmed("its hook took the answer, and does not say what came of it"));
+            return Err(unconfirmed("the bridge took the answer, but did not report the result"));
         }
     }
     // A sub-agent's terminal shows no dialog: nobody else can have answered.
     if open.hook.asked.sub_agent.is_some() {
-        context.step(Step::Verify, "its hook has printed it");
+        context.step(Step::Verify, "the bridge has passed it on");
         return Ok(());
     }
     match outcome(context, &before).await {
@@ -44,7 +44,9 @@ pub(super) async fn answer(open: &OpenHook<Asked>, context: &ActionContext, outp
             Ok(())
         }
         Outcome::Terminals => Err(Failure::refusal(Step::Verify, TERMINAL_FIRST)),
-        Outcome::Runs | Outcome::Unknown => Err(unconfirmed("its hook took the answer, but its log does not show it")),
+        Outcome::Runs | Outcome::Unknown => {
+            Err(unconfirmed("the bridge took the answer, but the session's log does not show it"))
+        }
     }
 }
 

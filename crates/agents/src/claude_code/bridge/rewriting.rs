@@ -7,8 +7,8 @@ use serde_json::Value;
 pub(super) fn losses(text: &str) -> Vec<String> {
     let Ok(value) = serde_json::from_str::<Value>(text) else { return Vec::new() };
     let outside = outside_strings(text);
-    let repeated = (outside.matches(':').count() > keys(&value))
-        .then(|| "of entries that stand twice, the last alone stays".to_owned());
+    let repeated =
+        (outside.matches(':').count() > keys(&value)).then(|| "of duplicate keys, only the last is kept".to_owned());
     let numbers = outside.split(|c: char| !c.is_ascii_digit() && !"+-.eE".contains(c));
     let rounded = numbers.filter(|number| number.parse::<f64>().is_ok_and(|value| digits(number) != shown(value)));
     repeated.into_iter().chain(rounded.map(|number| format!("the number {number} is rounded"))).collect()
@@ -66,7 +66,7 @@ mod tests {
         for text in nothing {
             assert_eq!(losses(text), Vec::<String>::new(), "{text}");
         }
-        let twice = "of entries that stand twice, the last alone stays";
+        let twice = "of duplicate keys, only the last is kept";
         assert_eq!(losses(r#"{"a": 1, "b": {"c": 1, "c": 2}}"#), [twice]);
         assert_eq!(losses(r#"{"a": 12345678901234567890}"#), ["the number 12345678901234567890 is rounded"]);
     }

@@ -106,7 +106,7 @@ async fn case_266_one_request_is_looked_at_approved_and_denied_and_the_thread_le
 async fn case_266_another_text_another_id_or_nothing_open_is_never_answered() {
     let mut stage = Stage::new(plays(vec![approval(7, "call_1", "rm -rf /")], Vec::new()));
     for (which, why) in [
-        (shown("call_1", "touch x"), "more, or for something else"),
+        (shown("call_1", "touch x"), "something else than was shown"),
         (shown("call_2", "rm -rf /"), "no longer open"),
         (Which::These(Vec::new()), "no permission request was open"),
         (Which::These(vec!["call_2".into()]), "but another is: answer that one with `--request call_1`"),
@@ -153,7 +153,7 @@ async fn case_267_what_speaks_another_language_is_refused() {
     for garbage in ["", "not JSON"] {
         let mut stage = Stage::new(Plays { garbage: Some(garbage), ..plays(Vec::new(), Vec::new()) });
         let failure = stage.answer(shown("call_1", "touch x"), true).await.unwrap_err();
-        assert!(failure.to_string().contains("no message of its protocol"), "{failure}");
+        assert!(failure.to_string().contains("not in its protocol"), "{failure}");
         assert!(!stage.daemon.heard().contains(&"thread/resume".to_owned()));
     }
 }

@@ -36,14 +36,12 @@ const SERVED: Allows = Allows::Only {
         Action::Resume,
         Action::ShowTerminal,
     ]),
-    why: Cow::Borrowed("Codex's daemon takes approvals, refusals and stops, and nothing else: go on in its terminal"),
+    why: Cow::Borrowed("Codex's daemon takes only approvals, refusals and stops: continue in its terminal"),
 };
 /// What can be done with a thread that has a process of its own.
 const ALONE: Allows = Allows::Only {
     actions: Cow::Borrowed(&[Action::End, Action::ForceQuit, Action::Resume, Action::ShowTerminal]),
-    why: Cow::Borrowed(
-        "it runs without Codex's daemon, and takes nothing but what is typed there: go on in its terminal",
-    ),
+    why: Cow::Borrowed("it runs without Codex's daemon: continue in its terminal"),
 };
 
 /// A process that holds a thread's lock.

@@ -48,7 +48,7 @@ fn no_answer(step: Step, released: bool) -> Failure {
     if released {
         return Failure::refusal(step, "the bridge does not answer").unconfirmed();
     }
-    Failure::because(step, "the bridge does not answer, so nothing was done", "see to it in its terminal")
+    Failure::because(step, "the bridge does not answer, so nothing was done", "use its terminal instead")
 }
 
 /// The failure for an order that the bridge did not carry out.
@@ -62,18 +62,17 @@ fn words(error: &str) -> String {
         "not-elevated" => "the bridge may not answer permission requests there",
         "elsewhere" => "the bridge was allowed to answer in another folder only: answer it in its terminal",
         "stranger" => {
-            "this Pilotlight was started after the session's first tool, and Copilot remembers your consent without asking \
-             you: answer it in its terminal, or restart the session"
+            "this Pilotlight started after the session's first tool, so it needs your consent again, but Copilot does not ask twice: answer it in its terminal, or restart the session"
         }
         "gone" => "it is no longer open: somebody else answered it, or its turn has ended",
         "changed" => "it is no longer the one that was shown, or another turn has begun",
-        "managed" => "your organisation wants a person: answer it in the terminal",
+        "managed" => "your organisation's policy requires a person: answer it in its terminal",
         "refused" => "the bridge refuses it",
-        "busy" => "the session works, or asks something",
+        "busy" => "the session is working, or asks something",
         "consenting" => "Copilot asks in its terminal whether Pilotlight may answer: answer that first",
-        "withdrawn" => "whoever asked for it has gone: nothing was done",
-        "large" => "its dialog is long, and cannot be seen to be drawn: answer it in its terminal",
-        "late" => "its terminal was held up for too long: nothing was done",
+        "withdrawn" => "the program that asked for this has gone: nothing was done",
+        "large" => "its dialog is too long to check from here: answer it in its terminal",
+        "late" => "its terminal was busy for too long: nothing was done",
         "unsupported" => "this version of Copilot does not support it",
         other => return plain(other, WORDS_MAX).into(),
     }
@@ -105,7 +104,7 @@ impl BridgeHandle {
         order: Order,
         released: &mut bool,
     ) -> Result<(), Failure> {
-        let gone = || Failure::refusal(step, "the bridge has gone: see to it in its terminal");
+        let gone = || Failure::refusal(step, "the bridge has gone: use its terminal instead");
         let mut replies = self.bridge.order(order).await.map_err(|_| gone())?;
         loop {
             let Ok(reply) = timeout(ANSWERS_WITHIN, replies.recv()).await else {
@@ -192,7 +191,7 @@ impl Channel for BridgeHandle {
             let is_answered = |log_view: &LogView| log_view.answered.contains(&(call, approve));
             if !self.seen(context, is_answered).await {
                 ordered?;
-                let why = "the bridge took the answer, but its log does not show it";
+                let why = "the bridge took the answer, but the session's log does not show it";
                 return Err(Failure::because(Step::Verify, why, "look at its terminal").unconfirmed());
             }
         }
@@ -229,7 +228,10 @@ impl Channel for BridgeHandle {
         context.may_send(Step::Abort).await?;
         let before = context.log_view.borrow().clone();
         let Some(after) = before.turn_id.clone() else {
-            return Err(Failure::refusal(Step::Abort, "the turn that runs cannot be named: press Esc in its terminal"));
+            return Err(Failure::refusal(
+                Step::Abort,
+                "the running turn cannot be identified: press Esc in its terminal",
+            ));
         };
         context.step(Step::Abort, "tells it to stop");
         let ordered = self.order(context, Step::Abort, Order::Stop { after }).await?;
@@ -265,12 +267,12 @@ impl channel::Bridge for BridgeHandle {
         let Some(after) = before.turn_id.clone() else {
             return Err(Failure::refusal(
                 Step::Resend,
-                "its last turn cannot be named: send it a prompt in its terminal",
+                "its last turn cannot be identified: send it a prompt in its terminal",
             ));
         };
         let (text, what) = match prompt {
             Prompt::Repeat(text) => (text.as_str(), "sends your last prompt again"),
-            Prompt::Continue(text) => (text.as_str(), "tells it to go on"),
+            Prompt::Continue(text) => (text.as_str(), "tells it to continue"),
         };
         context.step(Step::Resend, what);
         let ordered = self.order(context, Step::Resend, Order::Send { after, prompt: text.into() }).await?;

@@ -88,13 +88,12 @@ fn known(home: &Path) -> Option<PathBuf> {
 
 const ABOUT: &str = "\
 The bridge lets Pilotlight stop, answer and (after you allow it in the terminal) approve in Copilot sessions that run in \
-plain terminals. It is a Copilot extension; in a release of Copilot that it was not tested with, it only watches.
+plain terminals. It is a Copilot extension; in an untested release of Copilot, it only watches.
 What it costs:
 - one process per session, about 40 MB, no CPU use while nothing happens
 - the model is offered two more tools, extensions_manage and extensions_reload
 - Copilot rewrites its settings.json, and drops comments in it
-- any installed extension, this one included, gives the tools that you approve a way to switch approvals off and, once \
-you let Pilotlight answer there, to approve. The real fence is Copilot's sandbox, and its --deny-tool
+- any installed extension, this one included, gives the tools that you approve a way to switch approvals off. Once you let Pilotlight answer in a terminal, they can also approve there. Only Copilot's sandbox and its --deny-tool prevent this
 Sessions that already run are not covered until they are restarted.";
 
 const WHAT_STAYS: &str = "\

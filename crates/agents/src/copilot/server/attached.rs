@@ -218,7 +218,7 @@ impl Attached {
             return Ok(SilentTurn::Asks);
         }
         if context.log_view.borrow().tools_open > 0 {
-            context.step(Step::Answer, "a tool is open, which may work, or wait for you: nothing is stopped");
+            context.step(Step::Answer, "an open tool may be working, or waiting for you: nothing is stopped");
             return Ok(SilentTurn::Asks);
         }
         if self.receives(context).await {

@@ -88,7 +88,7 @@ fn case_72_another_program_is_refused() {
     // The config says that it is Copilot; nothing shows that it holds the session, so it takes a confirmation.
     let open = |confirmed| Target::open(lock_of(process.pid()), Path::new(""), &names, now(), confirmed);
     let reason = open(false).map(|target| target.pid()).unwrap_err();
-    assert!(reason.contains("nothing but its lock") && reason.contains("pilotlight stop"), "{reason}");
+    assert!(reason.contains("only its lock") && reason.contains("pilotlight stop"), "{reason}");
     let target = open(true).unwrap();
     target.signal(Force::Interrupt).unwrap();
     assert_eq!(ended_by(&mut process), Some(Signal::INT.as_raw()), "a name from the config counts here too");
@@ -150,7 +150,7 @@ fn case_125_a_program_that_only_has_the_name_is_not_signalled() {
     let world = World::new();
     let process = world.with_open(&[]);
     let target = Target::open(lock_of(process.pid()), &world.folder("home"), &[], now(), true);
-    assert!(target.unwrap_err().contains("does not hold it"));
+    assert!(target.unwrap_err().contains("does not have it open"));
 }
 
 #[test]
@@ -160,7 +160,7 @@ fn case_125_nothing_is_signalled_that_holds_another_session() {
     let lock = lock_of(process.pid());
     for confirmed in [false, true] {
         let refused = Target::open(lock, &world.folder("home"), &[], now(), confirmed);
-        assert!(refused.unwrap_err().contains("does not hold it"));
+        assert!(refused.unwrap_err().contains("does not have it open"));
     }
     assert!(Target::open(lock, &world.folder("other"), &[], now(), false).is_ok());
 }

@@ -32,9 +32,9 @@ const DENIED: &str = "The user denied this.";
 /// What it is told in place of an answer.
 const DECLINED: &str = "The user declined to answer.";
 /// Why a denial is not passed on.
-const NOT_BOTH: &str = "opencode takes a note or stops the turn, and not both: nothing was answered";
+const NOT_BOTH: &str = "opencode can take a note or stop the turn, not both: nothing was answered";
 /// Why rules are not passed on.
-const NO_RULES: &str = "Pilotlight allows nothing for later in opencode: nothing was answered";
+const NO_RULES: &str = "Pilotlight cannot allow later requests in opencode: nothing was answered";
 
 /// What a hook is asked.
 #[derive(Clone, Debug, PartialEq)]
@@ -159,7 +159,7 @@ impl Asked {
 #[async_trait]
 impl Asks for Asked {
     const DENIES_OTHERS: Option<&'static str> =
-        Some("; opencode denies what else that session asks with it, and stops its turn");
+        Some("; opencode also denies the session's other open requests, and stops its turn");
 
     fn question(&self, id: &str) -> Option<(Option<Shown>, Result<Form, &'static str>)> {
         let What::Questions(asked) = &self.what else { return None };

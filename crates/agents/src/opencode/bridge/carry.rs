@@ -34,7 +34,7 @@ pub(super) async fn answer(open: &OpenHook<Asked>, context: &ActionContext, outp
             Err(Failure::because(Step::Verify, &why, "answer it in its terminal"))
         }
         Ok(_) | Err(_) => {
-            let why = "the plugin took the answer, but does not say what came of it";
+            let why = "the bridge took the answer, but did not report the result";
             Err(Failure::because(Step::Verify, why, "look at its terminal").unconfirmed())
         }
     }

@@ -133,14 +133,12 @@ fn hash_of(text: &str) -> String {
 const ABOUT: &str = "\
 The bridge lets Pilotlight show what opencode's sessions do, and answer what they ask you.
 - It is a plugin: a file in opencode's config folder. opencode loads it in sessions that are started from now on
-- The plugin starts Pilotlight when a session begins to work, asks you something or is done, and hands over what it asks: the \
-command, the change of a file
-- The dialog in the terminal stays, and whoever answers first decides. Nothing is answered without your click
-- `pilotlight bridge remove` deletes that file. Sessions that run then keep the plugin until they end; nobody listens to it";
+- The plugin starts Pilotlight when a session begins to work, asks you something or is done, and passes on what it asks: the command, the change of a file
+- The dialog in the terminal stays, and the first answer counts. Nothing is answered without your click
+- `pilotlight bridge remove` deletes that file. Sessions that still run then keep the plugin until they end, but it has no effect";
 
 const WHAT_STAYS: &str = "\
-What stays: the folder \"plugins\" in opencode's config folder, empty if nothing else is in it. Sessions that run keep the \
-plugin until they end, and nobody listens to it.";
+What stays: the folder \"plugins\" in opencode's config folder, empty if nothing else is in it. Sessions that still run keep the plugin until they end, but it has no effect.";
 
 impl Installer for Files {
     fn adapter(&self) -> &'static dyn Adapter {
@@ -159,7 +157,7 @@ impl Installer for Files {
 
     fn remarks(&self, home: &Path) -> Vec<String> {
         let is_changed = self.plugin_file(home) == PluginFile::Changed;
-        let said = format!("{FILE} was changed since it was written: what was changed goes");
+        let said = format!("{FILE} was changed since it was written: the changes will be lost");
         is_changed.then_some(said).into_iter().collect()
     }
 
@@ -195,8 +193,7 @@ impl Installer for Files {
         let path = home.join(FILE);
         ensure!(
             self.plugin_file(home) != PluginFile::Users,
-            "{} is not Pilotlight's: move it away, and run this again (the bridge reports what the recipe of the documentation \
-             does); it was left as it is",
+            "{} is not Pilotlight's, and was left as it is: move it away, and run this again. The bridge also reports all that the plugin in docs/hooks.md does",
             path.display()
         );
         state_file::replace(&path, self.text()?.as_bytes()).with_context(|| format!("cannot write {}", path.display()))
@@ -293,7 +290,7 @@ mod tests {
                 "{what}"
             );
             let why = files.put(&home).unwrap_err().to_string();
-            assert!(why.contains("is not Pilotlight's: move it away"), "{why}");
+            assert!(why.contains("is not Pilotlight's, and was left as it is: move it away"), "{why}");
             files.take(&home).unwrap();
             assert!(!files.is_installed() && path.symlink_metadata().is_ok(), "{what}");
         };

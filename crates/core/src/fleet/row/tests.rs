@@ -264,7 +264,7 @@ fn case_765_an_idle_session_says_when_it_wakes_and_when_that_is_overdue() {
     assert_eq!(idle.short_reason.words(Moment::of(START)), "wakes at 22:43");
     assert_eq!(verdict.limit_at, Some(at + WAKES_WITHIN), "then it is judged again");
     let (late, verdict) = judged(&session, 31);
-    assert!(late.because.to_string().ends_with("was to wake at 22:43"), "{}", late.because);
+    assert!(late.because.to_string().ends_with("should have woken at 22:43"), "{}", late.because);
     assert_eq!((late.wakes_at, verdict.limit_at), (Some(at), None));
     session.observed.owner = owner(Some(START + Span::minutes(1)));
     assert_eq!(judged(&session, 5).0.wakes_at, None, "a process that was started later knows nothing of it");
@@ -293,7 +293,7 @@ fn case_769_a_limit_is_told_until_it_is_over_and_then_is_news_again() {
     assert_eq!(verdict.limit_at, Some(until));
     let (row, _) = session.row(at(31), &Limits::default());
     assert_eq!((row.status, row.limit_until, row.since, row.is_seen), (Status::Failed, Some(until), until, false));
-    assert!(row.because.to_string().ends_with("its usage limit is over since 22:43"), "{}", row.because);
+    assert!(row.because.to_string().ends_with("its usage limit ended at 22:43"), "{}", row.because);
     for (kind, limit) in [
         (&b"authentication"[..], Some(Limit::Until(until))),
         (b"rate_limit", Some(Limit::Free)),

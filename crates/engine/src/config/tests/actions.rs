@@ -179,7 +179,7 @@ fn a_token_is_neither_taken_from_the_config_nor_quoted() {
     assert_eq!(problems, ["3:1: unknown key `server.tokens`, did you mean `token-env`? It is ignored."]);
     assert_eq!(config.servers.len(), 1);
     let line = problem("[[server]]\naddress = \"127.0.0.1:1\"\ntoken = \"x\"");
-    assert!(line.starts_with("3:1: a token must not be in the config: `token-file` names a file"), "{line}");
+    assert!(line.starts_with("3:1: a token must not be in the settings: `token-file` names a file"), "{line}");
     let line = problem("[[server]]\naddress = \"127.0.0.1:1\"\ntoken-file = \"~/t\"\ntoken-env = \"T\"");
     assert!(line.contains("`token-file` and `token-env` both say where the token is"), "{line}");
 }

@@ -45,21 +45,21 @@ fn case_401_a_wrong_host_is_left_out_and_nothing_of_it_reaches_a_shell_or_an_opt
             format!("name = \"a\"\nssh = {quoted}"),
             format!("name = \"a\"\nprogram = {quoted}"),
         ] {
-            assert!(problem(&entry).ends_with("This host is ignored."), "{entry}");
+            assert!(problem(&entry).ends_with("This machine is ignored."), "{entry}");
         }
     }
-    assert_eq!(problem("ssh = \"devbox\""), "1:1: a host needs a `name`. This host is ignored.");
+    assert_eq!(problem("ssh = \"devbox\""), "1:1: a machine needs a `name`. This machine is ignored.");
     let both = problem("name = \"a\"\nssh = \"a\"\ncommand = [\"x\"]");
-    assert_eq!(both, "1:1: `ssh` and `command` both say how it is reached. This host is ignored.");
+    assert_eq!(both, "1:1: `ssh` and `command` both say how it is reached. This machine is ignored.");
     let told = problem("name = \"a\"\nlast-message = true\ncommand = [\"x\"]");
     assert_eq!(
         told,
-        "1:1: instead of `last-message`, add \"--messages\" to the end of `command`. This host is ignored."
+        "1:1: instead of `last-message`, add \"--messages\" to the end of `command`. This machine is ignored."
     );
     assert!(problem("name = \"a\"\ncommand = []").contains("it is empty"));
-    assert!(problem("name = \"a\"\ncommand = [\"-x\"]").contains("This host is ignored"));
+    assert!(problem("name = \"a\"\ncommand = [\"-x\"]").contains("This machine is ignored"));
     let (config, problems) = read_text("[[host]]\nname = \"a\"\n[[host]]\nname = \"a\"\nssh = \"b\"\n");
-    assert_eq!(problems, ["3:1: there is a host called a already. This one is ignored."]);
+    assert_eq!(problems, ["3:1: there is a machine called a already. This one is ignored."]);
     assert_eq!(config.hosts, [by_ssh("a", "a", "pilotlight")]);
 }
 

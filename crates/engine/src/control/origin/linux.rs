@@ -54,7 +54,7 @@ pub(super) fn judge(found: &Found<'_>) -> Result<(), &'static str> {
         return Ok(());
     }
     let Some(at) = found.line.iter().position(|process| process.pid == caller.leader) else {
-        return Err("is below no shell that it was typed into");
+        return Err("was not started from a shell that you type into");
     };
     let (leader, above) = (&found.line[at], &found.line[at + 1..]);
     // A program that was started from the console, such as a desktop, may start others in its own session.
@@ -80,7 +80,7 @@ pub(super) fn judge(found: &Found<'_>) -> Result<(), &'static str> {
     if leader.pid == caller.pid || !(found.is_typed_into)(leader.pid) {
         return Err("runs in a terminal that was opened for it");
     }
-    if leader.at < found.since { Ok(()) } else { Err("runs in a shell that was opened since the session began") }
+    if leader.at < found.since { Ok(()) } else { Err("runs in a shell that was opened after the session began") }
 }
 
 /// Whether a session of processes is a login, by what is above its leader; and if so, whether from another machine.

@@ -33,7 +33,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 /// Why a note, a stop or a rule is not passed on.
 const ONLY_YES_OR_NO: &str =
-    "its agent takes yes or no from here, and no note, stop or rule with it: nothing was answered";
+    "nothing was answered: its agent takes only yes or no from here, and no note, stop or rule";
 
 /// An order that is being carried out, shared by the loop and the task.
 pub(crate) struct OrderTask {

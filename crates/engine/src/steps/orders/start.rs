@@ -141,7 +141,7 @@ impl Engine {
                 self.connections.tasks.update_log_views(&self.world.fleet, [key]);
                 if self.would_end_another(session, task.action()) {
                     return Err(
-                        "its process has opened another session, which would end as well: it is signalled no further"
+                        "its process has opened another session, which would end as well: nothing more is signalled"
                             .into(),
                     );
                 }

@@ -445,7 +445,7 @@ fn case_259_an_untried_version_and_a_stopped_process_are_said() {
         }
         std::thread::yield_now();
     };
-    assert!(because.contains("9.9.9, which was not tried") && because.contains("its process is stopped"), "{because}");
+    assert!(because.contains("9.9.9, which is untested") && because.contains("its process is stopped"), "{because}");
     assert_eq!(scene.world.readers[0].1.observed.pane.as_deref(), Some("%3"));
 }
 

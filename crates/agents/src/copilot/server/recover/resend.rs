@@ -16,7 +16,7 @@ pub(crate) const LOG_GROWTH_TIMEOUT: Duration = Duration::from_secs(30);
 /// How often the server is asked whether the session rests.
 const REST_POLL: Duration = Duration::from_millis(50);
 /// The refusal if somebody else was first.
-const PROMPTED: &str = "another prompt was sent meanwhile; this was meant for the turn before it, and nothing was done";
+const PROMPTED: &str = "nothing was done: another prompt was sent meanwhile, and this was meant for the turn before it";
 
 /// Waits until the session rests: what its log says of a turn's end may be ahead of its server. `is_prompted` says
 /// whether its log has another prompt by now.

@@ -49,6 +49,6 @@ async fn case_782_only_what_opencode_confirms_is_done() {
     assert!(refused.contains("did not take the answer (status 500)"), "{refused}");
     for unknown in [None, Some(FromHook::Printed), Some(FromHook::Answered { status: 0 })] {
         let came = told(came_of(unknown).await.0);
-        assert!(came.contains("does not say what came of it"), "{unknown:?}: {came}");
+        assert!(came.contains("did not report the result"), "{unknown:?}: {came}");
     }
 }

@@ -48,11 +48,11 @@ impl OrderTask {
             let Some(wait) = wait.filter(is_ahead) else { return Ok(()) };
             if started.elapsed() > QUIET_WITHIN {
                 return Err(Failure::refused(
-                    "somebody types in its terminal, and the question would take the keys: nothing was asked; try again later",
+                    "somebody is typing in its terminal, and the question would catch the keys: nothing was asked; try again later",
                 ));
             }
             if !std::mem::replace(&mut is_said, true) {
-                self.context.step(Step::Verify, "something was just typed in its terminal; waits until nobody types");
+                self.context.step(Step::Verify, "somebody just typed in its terminal: waiting until nobody types");
             }
             // A prompt ends the wait.
             let wait = wait.min(LOOK_AGAIN);

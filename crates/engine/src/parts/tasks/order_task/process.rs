@@ -106,7 +106,7 @@ impl OrderTask {
             match loaded.await {
                 Some(false) => {}
                 Some(true) => {
-                    let words = format!("process {pid} has it open: go on there");
+                    let words = format!("process {pid} has it open: continue there");
                     return Err(Failure::refused(words));
                 }
                 None => {

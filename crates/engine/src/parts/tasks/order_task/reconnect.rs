@@ -59,12 +59,11 @@ impl OrderTask {
         };
         if let Some(lacks) = lacks.filter(|_| !self.pending.order.agreed.contains(&Risk::WithoutProgram)) {
             return done(format!(
-                "nothing was sent: it is resumed in a server of our own, {lacks}; tell it to go on once more if you \
-                 want that"
+                "nothing was sent: it is resumed in a server of Pilotlight's own, {lacks}; tell it to continue once more if you want that"
             ));
         }
         if follow_up == Some(FollowUp::Continue) && self.has_to_wait(&*connection).await {
-            let words = "attached; it goes on when its turn is over".to_owned();
+            let words = "attached; it continues when its turn is over".to_owned();
             return Ok(Done { words, continuation: Continuation::Waiting });
         }
         self.send_on(&*connection, &prompt, before, words).await?;
@@ -101,7 +100,7 @@ impl OrderTask {
             }
             Ok(SilentTurn::Over | SilentTurn::Asks) => {
                 let connection = self.kept.get_or_init(|| connection);
-                let words = "attached to its server: what it asks for comes here from now on";
+                let words = "attached to its server: its requests come here from now on";
                 Ok(Regained::Control(Arc::clone(connection), words))
             }
         }
@@ -116,7 +115,10 @@ impl OrderTask {
         let control = self.home.control().ok_or_else(Failure::no_server)?;
         let hosted = control.host(&program, self.home.folder(), &self.context, self.keep()).await?;
         let hosted = self.kept.get_or_init(|| hosted);
-        Ok(Regained::Control(Arc::clone(hosted), "resumed in a server of our own, for as long as Pilotlight runs"))
+        Ok(Regained::Control(
+            Arc::clone(hosted),
+            "resumed in a server of Pilotlight's own, for as long as Pilotlight runs",
+        ))
     }
 
     /// Sends the prompt over the connection. `words` say how that was made; an error repeats them, because that much was
@@ -130,8 +132,10 @@ impl OrderTask {
     ) -> Result<(), Failure> {
         let Err(failure) = connection.send_on(&self.context, prompt, before).await else { return Ok(()) };
         let why = match failure.kind {
-            FailureKind::Unconfirmed => format!("{words}; it was told to go on, but {}", failure.why),
-            FailureKind::Refused | FailureKind::Failed => format!("{words}; but it was not told to go on: {failure}"),
+            FailureKind::Unconfirmed => format!("{words}; it was told to continue, but {}", failure.why),
+            FailureKind::Refused | FailureKind::Failed => {
+                format!("{words}; but it was not told to continue: {failure}")
+            }
         };
         let kind = if failure.kind == FailureKind::Refused { FailureKind::Failed } else { failure.kind };
         Err(Failure { kind, faults: failure.faults, ..Failure::failed(why) })
@@ -146,7 +150,7 @@ impl OrderTask {
         let (home, id) = (self.home.clone(), self.context.id.clone());
         let lacks = on_thread(move || Ok(without_program(home.has_instructions(&id)))).await?;
         Err(Failure::refused(format!(
-            "its process has ended meanwhile; nothing was sent: it would go on {lacks}; add `--yes` if you mean it"
+            "nothing was sent: its process has ended, so it would continue {lacks}; add `--yes` if you mean it"
         )))
     }
 
@@ -197,6 +201,6 @@ impl OrderTask {
 fn sent_words(prompt: &Prompt, without: &str) -> String {
     match prompt {
         Prompt::Repeat(_) => format!("your last prompt was sent again{without}"),
-        Prompt::Continue(_) => "it was told to go on, as a tool ran since your last prompt".to_owned(),
+        Prompt::Continue(_) => "it was told to continue, because a tool ran since your last prompt".to_owned(),
     }
 }
