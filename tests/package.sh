@@ -81,7 +81,7 @@ inside() {
     pilotlight tray >"$HOME/said" 2>&1 &
     light=$!
     trap 'kill "$light" 2>/dev/null || true' EXIT
-    until_true 20 'the tray to reach the bus' grep -q 'no panel with a tray' "$HOME/said"
+    until_true 20 'the tray to reach the bus' grep -q 'no panel with a system tray' "$HOME/said"
     until_true 20 'its socket' test -S "$XDG_RUNTIME_DIR/pilotlight/pilotlight.sock"
     said=$(dpkg -i "$1")
     [[ $said != *bridge* ]] || fail "the upgrade prints how to remove the bridge: $said"

@@ -139,7 +139,7 @@ fn a_hook_that_is_gone_moved_or_of_another_version_is_repaired() {
         fs::write(&hook, text.replace(from, to)).unwrap();
     };
     rewrite("86400", "600");
-    assert_eq!(found("of another version than this program"), "warning");
+    assert_eq!(found("comes from another version of Pilotlight"), "warning");
     rewrite(env!("CARGO_BIN_EXE_pilotlight"), "/bin/sh");
     assert_eq!(found("Claude Code starts /bin/sh, not this program"), "warning");
     rewrite("/bin/sh", "/opt/gone/pilotlight");

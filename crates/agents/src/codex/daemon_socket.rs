@@ -148,7 +148,7 @@ mod tests {
         let socket = folder.join("socket");
         std::os::unix::fs::symlink(&socket, &link).unwrap();
         fs::write(&socket, "").unwrap();
-        assert!(refusal(home.path()).await.contains("is none"));
+        assert!(refusal(home.path()).await.contains("something else in place"));
         fs::remove_file(&socket).unwrap();
         let listener = UnixListener::bind(&socket).unwrap();
         fs::set_permissions(&socket, Permissions::from_mode(0o666)).unwrap();
