@@ -32,7 +32,7 @@ const VALUE_MAX: usize = 4096;
 /// Arguments of `report`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// The agent's name: up to 32 small letters, digits and hyphens
+    /// The agent's name: up to 32 lower-case letters, digits and hyphens
     #[arg(long, value_name = "NAME")]
     agent: String,
     /// The session's id; '-' takes it from the JSON on standard input, as most agents give it to their hooks

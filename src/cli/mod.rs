@@ -58,8 +58,8 @@ use std::process::ExitCode;
 #[derive(Debug, Parser)]
 #[command(version = crate::VERSION, about, max_term_width = 100)]
 struct Arguments {
-    /// A folder where an agent keeps its sessions; repeat it for several. Default: those of the agents that you use
-    /// ($COPILOT_HOME, else ~/.copilot, and so on), `homes` in the settings, and those that agents run with
+    /// A folder where an agent keeps its sessions; repeat it for several. Default: the homes of the agents that you use
+    /// ($COPILOT_HOME, else ~/.copilot, and so on), `homes` in the settings, and homes that running agents use
     #[arg(long, value_name = "DIR", global = true, display_order = 900)]
     home: Vec<PathBuf>,
     /// When to use colours. With auto: on a terminal unless NO_COLOR is set, and always if CLICOLOR_FORCE is set

@@ -27,7 +27,7 @@ pub(super) struct Arguments {
     /// With `--json`: add the beginning of each session's last message, as `last_message`
     #[arg(long, requires = "json")]
     messages: bool,
-    /// Print the text for another bar, once; `watch --format` keeps it up to date
+    /// Print the text for a status bar, once; `watch --format` keeps it up to date
     #[arg(long, value_enum, conflicts_with_all = ["json", "all"])]
     format: Option<Format>,
     /// Print metrics in the format of OpenMetrics: sessions by status, agent and machine, how long they have waited for

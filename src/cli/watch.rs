@@ -26,7 +26,7 @@ pub(super) struct Arguments {
     /// With `--json`: add the beginning of each session's last message, as `last_message`
     #[arg(long, requires = "json")]
     messages: bool,
-    /// Print the text for another bar, again whenever it changes
+    /// Print the text for a status bar, again whenever it changes
     #[arg(long, value_enum)]
     format: Option<Format>,
     #[command(flatten)]

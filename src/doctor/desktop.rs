@@ -48,7 +48,7 @@ fn clipboard() -> Option<Finding> {
     let remedy = "install the package wl-clipboard";
     Some(Finding::warning(
         "clipboard",
-        "`Copy id` and the like need `wl-copy` under Wayland, and it is not here",
+        "`Copy id` and the like need `wl-copy` under Wayland, which is not installed",
         remedy,
     ))
 }

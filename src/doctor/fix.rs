@@ -45,7 +45,7 @@ impl Fix {
                 format!("Turn {lines} of {} into comments, and keep a copy of it as it is?", path.display())
             }
             Self::Aside(path, _) => format!("Move {} aside?", path.display()),
-            Self::Socket(path) => format!("Remove {}, on which nobody listens?", path.display()),
+            Self::Socket(path) => format!("Remove {}, where nothing listens?", path.display()),
             Self::Bridge(agent) => {
                 let folder = installer(*agent).map(|installer| installer.folder().display().to_string());
                 format!("Write the bridge of this program into {}?", folder.as_deref().unwrap_or("its folder"))

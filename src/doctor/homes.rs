@@ -49,7 +49,7 @@ pub(super) fn homes(context: &CheckContext) -> Vec<Finding> {
     }
     if context.are_discovered_full {
         let text = format!("{MOST} discovered homes are followed, the most at once: homes in use replace the others");
-        let remedy = "name those that are to stay as `also` of `[homes]` in the settings";
+        let remedy = "name those that should stay under `also` in `[homes]` of the settings";
         findings.push(Finding::warning("home", text, remedy).public());
     }
     findings.extend(locks(sessions));

@@ -82,14 +82,14 @@ fn settings(context: &CheckContext, addresses: &[SocketAddr]) -> Vec<Finding> {
         let address = setting.address;
         if let Some(trouble) = token_error(setting) {
             let text = format!("the token for {address} cannot be read: {trouble}");
-            let remedy = "correct token-file or token-env in the settings; without it the server refuses us";
+            let remedy = "correct token-file or token-env in the settings; without it the server refuses Pilotlight";
             Finding::problem(CHECK, text, remedy).redacted("a token cannot be read")
         } else if addresses.contains(&address) {
             Finding::ok(CHECK, format!("{address}: a session's owner listens there")).redacted("in use")
         } else {
             let text = format!("{address}: no session's owner listens there now");
             let remedy = "start that server, or take it out of the settings";
-            Finding::warning(CHECK, text, remedy).redacted("nobody listens there now")
+            Finding::warning(CHECK, text, remedy).redacted("nothing listens there now")
         }
     });
     servers.collect()

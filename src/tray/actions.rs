@@ -149,7 +149,7 @@ fn items_of_request(source: &Source<'_>, request: &Request, can_answer: bool) ->
         answers.push(Item::action(id(Kind::DenyAndStop(call)), "Deny, and stop the turn", act(stop)));
         // Never beside Approve: what it allows is to be read first.
         answers.extend(options.always.as_deref().map(|rules| {
-            let lines = indented(&format!("From now on also: {rules}")).into_iter().map(Item::text);
+            let lines = indented(&format!("Also allowed from now on: {rules}")).into_iter().map(Item::text);
             let always = Operation::Always { which: which(), rules: rules.into() };
             let yes = Item::action(id(Kind::Always(call)), "Approve, and allow that", act(always));
             Item::submenu(id(Kind::Rules(call)), "Always allow…", lines.chain([yes]).collect())

@@ -117,7 +117,7 @@ pub(crate) fn describe_error(error: &zbus::Error) -> String {
         }
         zbus::Error::Connection(_, place) => format!("nothing answers at {place}"),
         zbus::Error::InputOutput(error) => format!("nothing answers there: {error}"),
-        zbus::Error::Handshake(why) => format!("it refuses us: {why}"),
+        zbus::Error::Handshake(why) => format!("it refuses Pilotlight: {why}"),
         zbus::Error::Address(_) => format!("DBUS_SESSION_BUS_ADDRESS is not an address: {}", plain(&named, 100)),
         zbus::Error::MethodError(name, ..) if name.as_str().ends_with(".ServiceUnknown") => "there is none".into(),
         zbus::Error::MethodError(_, Some(why), _) => plain(why, 200).into(),

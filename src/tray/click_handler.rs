@@ -207,7 +207,7 @@ impl ClickHandler {
             Effect::CopyDiagnostics => match self.parts.open_files.shown() {
                 Some(text) => self.clipboard.copy(text, self.failure_reporter()),
                 None => {
-                    let body = "Look at the diagnostics first: what was shown is what is copied.";
+                    let body = "Look at the diagnostics first: only what was shown is copied.";
                     let show = Offer::new("Show diagnostics", Effect::ShowDiagnostics);
                     self.note(&Note::not_done("Nothing was copied", body).offering(show));
                 }

@@ -134,7 +134,7 @@ fn sub_agents(row: &Row) -> Vec<String> {
     let list = &row.background.list;
     let words = |it: &SubAgentView| {
         let does = it.does.as_deref().map(|does| format!(": {does}")).unwrap_or_default();
-        format!("Sub-agent, since {}, last sign {}: {}{does}", short(it.since), short(it.last), it.name)
+        format!("Sub-agent, since {}, last activity {}: {}{does}", short(it.since), short(it.last), it.name)
     };
     let more = list.len().checked_sub(SUB_AGENTS_MAX).filter(|more| *more > 0);
     let more = more.map(|more| counted(more, "more sub-agent"));
@@ -176,10 +176,10 @@ fn control(source: &Source<'_>) -> Option<String> {
     let control = &source.session.control;
     let bridge = bridge_words(source.session);
     let server = match &control.server {
-        ServerState::Hosted(_) => "it runs in a server of ours",
+        ServerState::Hosted(_) => "it runs in a server of Pilotlight's own",
         ServerState::Attached => "attached to its server",
         ServerState::Listening => "its server can be reached",
-        ServerState::Refused(_) => "its server refused us",
+        ServerState::Refused(_) => "its server refused Pilotlight",
         ServerState::NotListening | ServerState::Unknown if let Some(bridge) = &bridge => bridge,
         ServerState::NotListening | ServerState::Unknown if control.outcome.is_none() => return None,
         ServerState::NotListening | ServerState::Unknown => "it is only watched",

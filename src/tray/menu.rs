@@ -57,7 +57,7 @@ const SESSIONS_MAX: usize = 60;
 
 /// What the menu says where popups cannot approve.
 const POPUPS_ONLY_REVIEW: [&str; 2] =
-    ["Popups cannot approve: what shows them was", "started after a session. Approve here instead"];
+    ["Popups cannot approve: their server is younger", "than a session. Approve here instead"];
 
 /// Builds the menu, and holds what it depends on besides the sessions.
 #[derive(Debug)]

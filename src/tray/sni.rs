@@ -56,7 +56,7 @@ const FIND_TIMEOUT: Duration = Duration::from_millis(800);
 
 /// There is no panel to show the icon in.
 #[derive(Debug, thiserror::Error)]
-#[error("no panel with a tray is on the bus")]
+#[error("no panel with a system tray is on the bus")]
 pub(crate) struct NoPanel;
 
 /// The icon with its menu. Dropping it removes both from the panel.

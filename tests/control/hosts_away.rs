@@ -85,7 +85,7 @@ fn case_595_the_rows_of_a_machine_out_of_reach_stay_and_count_as_unknown() {
     let row = away.wait_reached(&asks, false);
     assert_eq!(row["status"], "quiet");
     let because = row["because"].as_str().unwrap();
-    assert!(because.starts_with("not reached since ") && because.contains(", tried again at "), "{because}");
+    assert!(because.starts_with("not reached since ") && because.contains(", next try at "), "{because}");
     assert!(because.contains("before that: needs-permission, asks for permission"), "{because}");
     assert!(row["actions"].as_array().unwrap().is_empty() && row["request"].is_null(), "{row}");
     let status = || texts(&away.near, &["status"]);
@@ -108,7 +108,7 @@ fn case_595_the_rows_of_a_machine_out_of_reach_stay_and_count_as_unknown() {
     let (code, text) = texts(&away.near, &["explain", &asks.id]);
     assert!(code == Some(0) && text.contains("because         not reached since "), "{text}");
     let (_, text) = texts(&away.near, &["host", "list"]);
-    assert!(text.contains("not reached since ") && text.contains(", tried again at "), "{text}");
+    assert!(text.contains("not reached since ") && text.contains(", next try at "), "{text}");
     let (_, json) = texts(&away.near, &["host", "list", "--json"]);
     let listed: Value = serde_json::from_str(&json).unwrap();
     assert!(listed[0]["since"].is_string() && listed[0]["next_try"].is_string(), "{listed}");

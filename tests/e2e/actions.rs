@@ -214,7 +214,7 @@ fn a_crashed_session_is_resumed_in_our_own_server() {
 
     // Only its program knew its tools, hooks and instructions, so nothing is sent before the user says so again.
     pilot.click(&id, "Reconnect and continue");
-    pilot.wait_menu(&id, "Pilotlight: it runs in a server of ours");
+    pilot.wait_menu(&id, "Pilotlight: it runs in a server of Pilotlight's own");
     pilot.wait_menu(&id, "nothing was sent");
     assert_eq!(session.folder.types().iter().filter(|kind| *kind == "user.message").count(), 1);
     pilot.click(&id, "Reconnect and continue");

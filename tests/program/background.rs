@@ -33,7 +33,7 @@ fn case_767_sub_agents_are_listed_and_the_one_that_asks_is_named() {
     let name = list[0]["name"].as_str().unwrap();
     assert!(name.starts_with("look") && name.ends_with("around") && !name.contains('\u{1b}'), "{name:?}");
     let lines = page(&user, &session);
-    assert!(lines.contains(": bash: npm test, for ") && lines.contains("last sign "), "{lines}");
+    assert!(lines.contains(": bash: npm test, for ") && lines.contains("last activity "), "{lines}");
     let asks = r#"{"requestId":"r1","permissionRequest":{"kind":"shell","toolCallId":"t2"}}"#;
     session.append(by(&session, "s1", "permission.requested", asks));
     let row = user.row(&session).unwrap();

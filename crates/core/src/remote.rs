@@ -101,11 +101,11 @@ pub struct Unreached {
     pub again: Option<Box<str>>,
 }
 
-/// `not reached since 14:05, tried again at 14:10`.
+/// `not reached since 14:05, next try at 14:10`.
 impl fmt::Display for Unreached {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "not reached since {}", self.since)?;
-        self.again.iter().try_for_each(|again| write!(f, ", tried again at {again}"))
+        self.again.iter().try_for_each(|again| write!(f, ", next try at {again}"))
     }
 }
 

@@ -76,7 +76,7 @@ pub(super) fn carry_out(
     })?;
     let outcome = match delivery {
         Delivery::Ended(outcome) => return Ok(outcome),
-        Delivery::NoServer => Outcome::Failed("nothing carried it out".into()),
+        Delivery::NoServer => Outcome::Failed("neither the tray nor this command could carry it out".into()),
         Delivery::NotSent(why) => Outcome::Failed(format!("{why}; nothing was sent")),
         Delivery::MaybeSent(why) => outcome_on_disk(context, session, order, &why)?,
     };

@@ -208,8 +208,7 @@ fn answer_one(
             let (session, hash) = (&session.id, sha256(&request.text));
             let by_hash = format!("`pilotlight approve {session} --request {id} --sha256 {hash}`");
             return Ok(refuse(&format!(
-                "part of the request may not be what it looks like{why}. It was left open. Read it, and answer it on a terminal, with \
-                 `pilotlight approve {session}`; a script that means exactly this text: {by_hash}"
+                "part of the request may not be what it looks like{why}. It was left open. Read it, and answer it on a terminal, with `pilotlight approve {session}`. A script can approve exactly this text with {by_hash}"
             )));
         }
         _ => {}
@@ -218,7 +217,7 @@ fn answer_one(
         let Some(rules) = suggested_rules(session, &id) else {
             return Ok(refuse("the request suggests no rule that could be shown: it was left open"));
         };
-        say(&format!("from now on also allowed: {rules}"));
+        say(&format!("also allowed from now on: {rules}"));
         if confirm("Approve this request, and allow that from now on?") != Some(true) {
             return Ok(refuse("the request was left open"));
         }
@@ -247,7 +246,7 @@ fn takes_note(session: &Session, id: &str) -> bool {
 
 /// What the agent is told of a refusal.
 fn ask_for_note() -> Option<String> {
-    prompt("What is the agent told? Enter alone: nothing. ").filter(|note| !note.is_empty())
+    prompt("What should the agent be told? Enter alone: nothing. ").filter(|note| !note.is_empty())
 }
 
 /// The rules that a request suggests, in words.

@@ -35,7 +35,7 @@ const PROGRAMS: [&[u8]; 3] = [b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xb
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// A name for it, which its sessions are shown with; without one, choose a machine that `host suggest` finds
+    /// The name under which its sessions are shown; without one, choose a machine that `host suggest` finds
     name: Option<String>,
     /// What `ssh` connects to, if that is not the name: a host of your ssh config, or user@address
     #[arg(long, value_name = "DEST", conflicts_with = "command", requires = "name")]

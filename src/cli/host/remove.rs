@@ -83,7 +83,7 @@ fn take_away(context: &Context, name: &str, copied: Copied, yes: bool) -> anyhow
         return Ok(ExitCode::SUCCESS);
     }
     let question =
-        format!("Remove the program, too, that `host add` copied to ~/.local/bin/pilotlight there ({})?", copied.way);
+        format!("Also remove the program that `host add` copied to ~/.local/bin/pilotlight there ({})?", copied.way);
     if !yes && confirm(&question) != Some(true) {
         say("the program there stays");
         return Ok(ExitCode::SUCCESS);

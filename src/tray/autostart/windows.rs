@@ -49,7 +49,8 @@ impl Backend {
 
     /// Turns the start at login on or off.
     pub(super) fn write(&self, on: bool) -> anyhow::Result<()> {
-        let key = CURRENT_USER.create(RUN).context("cannot open what is started at login in the registry")?;
+        let key =
+            CURRENT_USER.create(RUN).context("cannot open the registry's list of programs that start at login")?;
         if on {
             // A backslash before the closing quote would escape it.
             let quoted = |word: &str| match word.contains(' ') {
@@ -58,9 +59,11 @@ impl Backend {
             };
             let words: String = arguments(&self.homes)?.into_iter().map(quoted).collect();
             let command = format!("\"{}\"{words}", self.program.display());
-            key.set_string(NAME, command).context("cannot note in the registry what is started at login")?;
+            key.set_string(NAME, command)
+                .context("cannot add Pilotlight to the registry's list of programs that start at login")?;
         } else if key.get_value(NAME).is_ok() {
-            key.remove_value(NAME).context("cannot take what is started at login out of the registry")?;
+            key.remove_value(NAME)
+                .context("cannot remove Pilotlight from the registry's list of programs that start at login")?;
         }
         // Clears the setting that the user made for an earlier value.
         if let Ok(key) = CURRENT_USER.create(APPROVED)

@@ -39,7 +39,7 @@ fn row(number: u8, trouble: &Trouble, now: Time) -> Item {
     let why = lines(&plain(why, 300), COLUMNS, LINES_MAX);
     let Unreached { since, again } = trouble.unreached(now);
     let since = match again {
-        Some(again) => format!("Since {since}, tried again at {again}"),
+        Some(again) => format!("Since {since}, next try at {again}"),
         None => format!("Since {since}"),
     };
     let facts = why.into_iter().chain([since]);

@@ -222,7 +222,7 @@ pub fn agent_name(name: &str) -> Result<Box<str>, &'static str> {
     let is_good = name.len() <= AGENT_MAX
         && name.bytes().next().is_some_and(is_plain)
         && name.bytes().all(|byte| is_plain(byte) || byte == b'-');
-    is_good.then(|| name.into()).ok_or("an agent's name has up to 32 small letters, digits and hyphens")
+    is_good.then(|| name.into()).ok_or("an agent's name has up to 32 lower-case letters, digits and hyphens")
 }
 
 /// The id of a session, if it can be one: it goes into commands, and names a file.

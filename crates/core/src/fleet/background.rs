@@ -42,11 +42,11 @@ impl SubAgentView {
         Self { name, does: does.clone(), since: began.wall, last: last.wall }
     }
 
-    /// All of it on one line: `Fix the build: bash: npm test, for 4 min, last sign 20 s ago`.
+    /// All of it on one line: `Fix the build: bash: npm test, for 4 min, last activity 20 s ago`.
     pub fn words(&self, now: Time) -> String {
         let does = self.does.as_deref().map(|does| format!(": {does}")).unwrap_or_default();
         let age = |at: Time| (now - at).max(Span::ZERO);
-        format!("{}{does}, for {}, last sign {} ago", self.name, age(self.since), age(self.last))
+        format!("{}{does}, for {}, last activity {} ago", self.name, age(self.since), age(self.last))
     }
 }
 
@@ -94,11 +94,11 @@ mod tests {
         let (began, last) = (Moment::of(start), Moment::of(start + Span::seconds(100)));
         let sub_agent = SubAgent { last, ..SubAgent::new("a1".into(), began) };
         let now = start + Span::minutes(4);
-        assert_eq!(SubAgentView::of(&sub_agent).words(now), "a1, for 4 min, last sign 140 s ago");
+        assert_eq!(SubAgentView::of(&sub_agent).words(now), "a1, for 4 min, last activity 140 s ago");
         let named = SubAgent { name: Some("Fix it".into()), does: Some("bash: make".into()), ..sub_agent };
         let view = SubAgentView::of(&named);
-        assert_eq!(view.words(now), "Fix it: bash: make, for 4 min, last sign 140 s ago");
-        assert_eq!(view.words(start), "Fix it: bash: make, for 0 s, last sign 0 s ago", "a clock was set back");
+        assert_eq!(view.words(now), "Fix it: bash: make, for 4 min, last activity 140 s ago");
+        assert_eq!(view.words(start), "Fix it: bash: make, for 0 s, last activity 0 s ago", "a clock was set back");
         let many = vec![view; 23];
         assert_eq!((sub_agents(&many, now, 20).len(), &*sub_agents(&many, now, 20)[20]), (21, "3 more"));
         assert_eq!(sub_agents(&many[..20], now, 20).len(), 20);

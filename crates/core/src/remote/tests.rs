@@ -69,11 +69,11 @@ fn case_612_a_session_whose_machine_is_not_reached_is_as_it_was_told_and_nothing
     let row = row_of(&there);
     assert_eq!((row.status, row.reached, row.since), (Status::Quiet, false, before.since));
     let words =
-        format!("not reached since 14:05, tried again at 14:10; before that: {}, {}", before.status, before.because);
+        format!("not reached since 14:05, next try at 14:10; before that: {}, {}", before.status, before.because);
     assert_eq!(row.because.to_string(), words);
     assert!(row.actions.is_empty() && row.request.is_none() && row.turn.is_none(), "{row:?}");
     let why = offer(Action::Approve, &there, row.status).unwrap_err().to_string();
-    assert_eq!(why, "devbox is not reached since 14:05, tried again at 14:10");
+    assert_eq!(why, "devbox is not reached since 14:05, next try at 14:10");
     assert!(row.differs_from(&before));
     // That it was tried again is no change of the session.
     there.remote.as_mut().unwrap().unreached = Some(Unreached { again: Some("14:15".into()), ..unreached });

@@ -95,7 +95,7 @@ said! {
         Untried { version: Box<str> } => "written by version {version}, which is untested";
         StartUnknown => "the start of its turn is unknown";
         NoProcess => "no process is known to run it";
-        Untold { agent: Agent } => "this {agent} does not say which process runs it";
+        Untold { agent: Agent } => "this version of {agent} does not say which process runs it";
         TwoWriters => "conflict: two processes write this log";
         Contested { agent: Agent } => "conflict: {}", agent.contested();
         Unheld => "{UNHELD}";

@@ -248,7 +248,7 @@ fn read_terminal(value: &Value<'_>) -> Result<Vec<String>, Wrong> {
         if word.contains('\0') {
             Err("has a null character")
         } else if PLACEHOLDERS.iter().any(|placeholder| word.contains(placeholder) && word != *placeholder) {
-            Err("has more than its placeholder: that must be a word of its own")
+            Err("has more than its placeholder, which must be a word of its own")
         } else {
             Ok(word.to_owned())
         }

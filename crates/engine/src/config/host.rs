@@ -31,7 +31,7 @@ const PROGRAM_THERE: &str = "pilotlight";
 const NAME_MAX: usize = 24;
 
 pub(super) const NAME: Form<String> = Form {
-    text: "a name of up to 24 letters, digits, \"-\", \"_\" and \".\", which its sessions are shown with",
+    text: "a name of up to 24 letters, digits, \"-\", \"_\" and \".\", under which its sessions are shown",
     read: |value| match plain(value, "-_.", NAME_MAX, "this is not one")? {
         name if name.chars().all(|c| c == '.') => Err(Wrong::new(value, "this has nothing but dots")),
         name => Ok(name),

@@ -107,7 +107,7 @@ fn case_745_always_is_an_item_of_its_own_with_the_rules_that_it_adds() {
     let note = Effect::Review { what: Reviewed::Denial, id: "a".into(), host: None, request: "request-1".into() };
     assert_eq!(world.effect("a", Kind::DenyWithNote(call)), Some(&note));
     let shown = format!("{:?}", world.menu.shown.as_ref().unwrap().items);
-    assert!(shown.contains("From now on also: every command"), "{shown}");
+    assert!(shown.contains("Also allowed from now on: every command"), "{shown}");
     assert_eq!(world.effect("b", Kind::Always(Call::from_number(2))), None);
 }
 

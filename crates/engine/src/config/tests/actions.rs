@@ -86,7 +86,7 @@ fn a_terminal_is_a_command_line() {
         ("[\"xterm\", \"{command}\", \"{command}\"]", "it has the command twice"),
         (
             "[\"sh\", \"-c\", \"cd {folder}\"]",
-            "\"cd {folder}\" has more than its placeholder: that must be a word of its own",
+            "\"cd {folder}\" has more than its placeholder, which must be a word of its own",
         ),
         ("[\"xterm\", \"a\\u0000b\"]", "\"a\\0b\" has a null character"),
     ] {

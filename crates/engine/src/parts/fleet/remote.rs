@@ -37,7 +37,7 @@ pub struct Trouble {
 }
 
 impl Trouble {
-    /// The same in words that do not age within a day: `not reached since 14:05, tried again at 14:10`.
+    /// The same in words that do not age within a day: `not reached since 14:05, next try at 14:10`.
     pub fn unreached(&self, now: Time) -> Unreached {
         unreached(self.since, self.again, now)
     }

@@ -62,8 +62,7 @@ fn check_may_repeat(prompt: &Prompt, last: Option<Mark>, context: &ActionContext
         return Err(Failure::refusal(Step::Resend, PROMPTED));
     }
     if matches!(prompt, Prompt::Repeat(_)) && log_view.ran > 0 {
-        let why = "a tool has run since that prompt, or may have, and what it did would be done twice; write a prompt \
-                   that continues from there";
+        let why = "a tool has run since that prompt, or may have: its work would be done twice; write a prompt that continues from there";
         return Err(Failure::refusal(Step::Resend, why));
     }
     Ok(())
