@@ -100,7 +100,7 @@ enum Command {
     Reconnect(act::Reconnect),
     /// Resume a session in a terminal; without a name, choose one and resume it here
     Resume(resume::Arguments),
-    /// Bring the terminal of a session to the front
+    /// Show a session's terminal, by bringing it to the front
     Show(asking::MaybeNamed),
     /// Show the first session that needs you: its terminal, or what it asks
     Next(next::Arguments),

@@ -146,7 +146,7 @@ fn case_123_124_and_125_a_session_not_held_by_the_process_of_its_lock_is_left_al
         let case = Case::of(asking().owned(Owner::Unheld { pid: PID }), 3, kind).server(ServerState::Listening);
         assert_eq!(case.actions(), [""; 0]);
         for action in Action::ALL.into_iter().filter(|action| *action != Action::Detach) {
-            case.refuses(action, "its lock names a process that does not have it open");
+            case.refuses(action, &format!("its lock names process {PID}, which does not have it open"));
         }
     }
 }
@@ -315,7 +315,7 @@ fn case_107d_a_process_with_two_sessions_is_never_signalled() {
 fn only_well_formed_ids_reach_a_command_line() {
     for id in ["--help", "a b", "$(reboot)", "36535f61-5c7b-4f09-a70b-2f8aed97280g", "", "36535f61"] {
         let odd = Case::of(mid_tool().owner_gone(), 3, Kind::Terminal).with(|session| session.id = id.into());
-        odd.refuses(Action::Resume, "form");
+        odd.refuses(Action::Resume, "its id is not a valid ");
     }
 }
 

@@ -144,7 +144,7 @@ fn case_518_a_session_that_a_process_may_run_unclaimed_is_neither_over_nor_touch
         (Doubt::Growing, "an unknown process just wrote its log"),
         (Doubt::HadOpen, "may still have it open"),
         (Doubt::HasOpen, "has its log open"),
-        (Doubt::Mute, "does not log what it opens"),
+        (Doubt::Mute, "may have it open"),
         (Doubt::Named, "names it on its command line"),
         (Doubt::WorksThere, "works in its folder"),
     ] {

@@ -302,7 +302,7 @@ fn case_478_another_version_a_frozen_far_side_and_a_password_are_said_over_ssh()
     // A server that wants a password, which nobody could type.
     sshd.stop();
     sshd.start("PubkeyAuthentication no\nKbdInteractiveAuthentication no\nPasswordAuthentication yes");
-    says("it asks for a password: use a key without one, or an ssh agent that holds the key", &sshd);
+    says("it asks for a password: use a key that needs none, or an ssh agent that holds the key", &sshd);
 }
 
 /// From a home with nothing in it, by one login.

@@ -63,7 +63,7 @@ fn a_bridge_that_is_gone_or_of_another_version_is_repaired() {
     let mut settings = read();
     settings["program"] = "/opt/elsewhere/pilotlight".into();
     fs::write(at("bridge.json"), settings.to_string()).unwrap();
-    reports(&user, "warning", "takes /opt/elsewhere/pilotlight for Pilotlight");
+    reports(&user, "warning", "accepts /opt/elsewhere/pilotlight as Pilotlight");
     fix();
     fs::remove_file(user.scratch.path().join(".local/state/pilotlight/bridge.key")).unwrap();
     reports(&user, "problem", "its key is gone");

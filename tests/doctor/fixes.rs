@@ -45,7 +45,7 @@ fn each_repair_is_confirmed_and_keeps_a_copy() {
     };
     answer("into comments, and keep a copy of it as it is? [y/N]", "y");
     answer("quiet.json aside? [y/N]", "n");
-    answer("on which nobody listens? [y/N]", "y");
+    answer("where nothing listens? [y/N]", "y");
     terminal.shows("exited with");
     assert_eq!(fs::read_to_string(&config).unwrap(), "# bogus = 1\n");
     assert_eq!(fs::read_to_string(scratch.join("config.toml.before-fix")).unwrap(), "bogus = 1\n");

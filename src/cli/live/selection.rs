@@ -120,7 +120,7 @@ pub(super) const ACTING: [(Key, &str, &str); 6] = [
     (Key::Answer, "n", "answer its question: shows it first"),
     (Key::Reconnect, "r", "reconnect, and have it continue; or resume it"),
     (Key::Stop, "s", "stop its turn; or end it, after asking"),
-    (Key::Show, "o", "bring its terminal to the front"),
+    (Key::Show, "o", "show its terminal"),
 ];
 
 /// The hints for the keys that would do something to the selected session now.

@@ -32,7 +32,7 @@ pub(super) fn reachable(session: &Session, instead: Instead) -> Result<(), Refus
         // The advice comes first, because a menu truncates long text.
         (Owner::Alive { .. }, _) if terminal => Err(Refusal::Unreachable { instead, remedy: remedy(session) }),
         (&Owner::Alive { pid, .. }, _) => Err(Refusal::NoPort { instead, pid }),
-        (&Owner::Unknown { pid }, _) => Err(Refusal::Uninspectable { pid }),
+        (&Owner::Unknown { pid }, _) => Err(Refusal::MayRun { pid }),
         (&Owner::Doubtful { pid, why }, _) => Err(Refusal::Doubtful { pid, why }),
         (Owner::Gone { .. } | Owner::Never, _) => Err(Refusal::NoProcess),
     }

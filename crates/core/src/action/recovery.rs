@@ -152,7 +152,7 @@ fn resumable(session: &Session, status: Status) -> Result<(), Refusal> {
         Owner::Alive { pid, .. } => return Err(Refusal::Runs { pid }),
         Owner::Opened { pid, .. } => return Err(Refusal::Opened { pid }),
         Owner::Unheld { pid } => return Err(Refusal::Unheld { pid }),
-        Owner::Unknown { pid } => return Err(Refusal::Uninspectable { pid }),
+        Owner::Unknown { pid } => return Err(Refusal::MayRun { pid }),
         Owner::Doubtful { pid, why } => return Err(Refusal::Doubtful { pid, why }),
         Owner::Gone { .. } => {}
         Owner::Never if status == Status::Ended || session.observed.facts.shut_down.is_some() || has_ended => {}

@@ -50,8 +50,6 @@ said! {
         IsServed { pid: u32 } =>
             "process {pid} serves all terminals: run the session's resume command in one";
         MayRun { pid: u32 } => "{} may run it, and cannot be inspected", process(*pid);
-        Uninspectable { pid: u32 } =>
-            "{} may run it: {UNSEEN}", process(*pid);
         Doubtful { pid: u32, why: Doubt } =>
             "it may still run: {}", doubtful(*pid, *why);
         Unreachable { instead: Instead, remedy: Remedy } => "{instead}{remedy}";
@@ -67,7 +65,7 @@ said! {
         Hosted => "it runs in a server of Pilotlight's own: detach instead";
         CloseThere => "it was opened and not prompted yet: close it in its terminal";
         NeverSignalled { pid: u32 } =>
-            "{} is never signalled: {UNSEEN}", process(*pid);
+            "{} cannot be inspected, so it is never signalled", process(*pid);
         NotItsAgent { pid: u32, agent: Agent } =>
             "process {pid} may not be {agent}: end it where it started";
         NoTerminal { pid: u32 } =>
@@ -188,7 +186,7 @@ const fn let_go(why: LetGo) -> &'static str {
 }
 
 /// What keeps a process from being inspected.
-pub(crate) const UNSEEN: &str = "another user's, in a container or ending";
+pub(crate) const UNSEEN: &str = "it is another user's, in a container or just ending";
 
 /// What a command says where no tray runs that would hear of a bridge.
 const UNHEARD: &str = "the bridge answers only while `pilotlight` runs";

@@ -20,7 +20,7 @@ const KNOWN: [(&str, &str); 7] = [
     ),
     ("Host key verification failed", "its host key is not known: connect once by hand, and compare it"),
     ("Too many authentication failures", "it accepts none of the keys that ssh offers"),
-    ("Permission denied", "it asks for a password: use a key without one, or an ssh agent that holds the key"),
+    ("Permission denied", "it asks for a password: use a key that needs none, or an ssh agent that holds the key"),
     ("Connection refused", "nothing listens for ssh there"),
     ("No route to host", "no network route leads to it now"),
     ("timed out", "it did not answer in time"),
