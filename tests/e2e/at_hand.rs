@@ -190,7 +190,7 @@ fn case_841_claude_code_at_hand_on_another_machine() {
     pilot.wait_menu(&id, "Sub-agent, since ");
     let page = pilot.run(&["explain"]).out;
     assert!(page.contains("sub-agent       paint: Bash: touch made"), "{page}");
-    assert!(page.contains("context         110 tokens, of how many is not known"), "{page}");
+    assert!(page.contains("context         110 tokens; its limit is not known"), "{page}");
 
     let waiting = both(&pilot, &[&id, "--until", "idle"]);
     claude.accept("Do you want to");
