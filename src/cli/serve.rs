@@ -11,7 +11,6 @@ use super::bridges::listen_to_hooks;
 use super::bridges::shared_place;
 use super::context::{Context, runtime};
 use super::report::{USAGE, say};
-#[cfg(unix)]
 use pilotlight_agents::copilot::bridge::Bridges;
 use pilotlight_core::session::Key;
 use pilotlight_core::time::{Moment, Span, Time};

@@ -14,7 +14,6 @@ use crate::tray::open_files::OpenFiles;
 use crate::tray::{self, AtEnd, Start, menu::Menu};
 use pilotlight_agents::adapter::FIRST;
 use pilotlight_agents::bridge::{Installer, installers};
-#[cfg(unix)]
 use pilotlight_agents::copilot::bridge::{BridgeConfig, BridgeEvent, Bridges, Files as BridgeFiles};
 use pilotlight_engine::View;
 use pilotlight_engine::config::Permissions;
