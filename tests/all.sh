@@ -174,25 +174,17 @@ tests() {
     run cargo test --locked --quiet --workspace "${targets[@]}" -- --test-threads="$threads" "${@:2}"
 }
 
-# Runs clippy. In a target folder of its own, because cargo builds only one thing at a time in each.
-lint() {
-    export CARGO_TARGET_DIR=$target/lints
-    run cargo clippy --locked --quiet --workspace --all-targets -- -D warnings
-    # What `cargo test` alone leaves out.
-    run cargo clippy --locked --quiet --workspace --test e2e -- -D warnings
-}
-
 main() {
     prepare
     # The compiler waits for the processor, and npm for the network.
     alongside agents install_agents
     run cargo fmt --all --check
-    # Each of the two builds leaves a core idle while it compiles the largest crate.
-    alongside lints lint
+    run cargo clippy --locked --quiet --workspace --all-targets -- -D warnings
+    # What `cargo test` alone leaves out.
+    run cargo clippy --locked --quiet --workspace --test e2e -- -D warnings
+    await agents
     run cargo test --locked --quiet --workspace --no-run
     run cargo test --locked --quiet --workspace --test e2e --no-run
-    await lints
-    await agents
     # The soak takes two minutes on any machine, and little CPU.
     alongside soak tests "$AGENT_THREADS" --test e2e -- soak::
     run cargo test --locked --quiet --workspace --doc
