@@ -177,7 +177,7 @@ fn case_196_the_user_is_asked_whether_a_command_may_approve() {
     let line = format!("setsid -f {command} >'{}' 2>&1 </dev/null", out.display());
     assert!(Command::new("sh").args(["-c", &line]).status().unwrap().success());
     pilot.wait_status_in_tray(&id, "needs-permission", "a program tried to approve this: do you approve it?");
-    let title = "project wants to run, and a program tried to approve this: do you approve it?";
+    let title = "project wants to run, and a program tried to approve it: do you approve it?";
     let is_asked = || popups.received().into_iter().any(|popup| popup.title == title).then_some(());
     wait_until(COPILOT, "a popup asks", || format!("{:#?}", popups.received()), is_asked);
     pilot.click(&id, "Approve");
