@@ -14,7 +14,7 @@ readonly CLAUDE_CODE=${PILOTLIGHT_TEST_CLAUDE_RELEASE:-2.1.332}
 readonly CODEX=${PILOTLIGHT_TEST_CODEX_RELEASE:-0.171.0}
 # Most tests spend their time waiting for a program, a limit or a server, so more of them run at once than there are
 # cores. An agent needs seconds of CPU time to start.
-readonly THREADS=12 AGENT_THREADS=8
+readonly THREADS=12 AGENT_THREADS=6
 
 started_in=$PWD
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
