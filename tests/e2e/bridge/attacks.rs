@@ -114,8 +114,7 @@ fn a_tool_that_poses_as_the_tray_approves_nothing() {
         notes
     };
     let notes = attack("relay", 2);
-    // It may have noticed by then that its socket was taken.
-    assert!(notes.iter().any(|note| note["from"] == "tray" || note["closed"] == "tray"), "{notes:?}");
+    assert!(notes.iter().any(|note| note["from"] == "tray"), "{notes:?}");
 
     bridged.terminal.wait_no_screen(DIALOG);
     bridged.pilot.wait_status(&bridged.id(), "idle", "");

@@ -2,7 +2,7 @@
 // command line look like an extension's. It also reads the key. ROGUE chooses the attack.
 
 import { createHmac, randomBytes } from "node:crypto";
-import { appendFileSync, readFileSync, renameSync } from "node:fs";
+import { appendFileSync, linkSync, readFileSync, renameSync } from "node:fs";
 import { connect, createServer } from "node:net";
 
 const { ROGUE, ROGUE_SOCKET: SOCKET, ROGUE_KEY, ROGUE_OUT, ROGUE_SESSION, ROGUE_TRAY } = process.env;
@@ -46,10 +46,10 @@ function approveAll(stream, message) {
   }
 }
 
-// Listens on the tray's socket path.
+// Listens on the tray's socket path. There is a socket at any moment: the tray makes one that is missing anew.
 function takeOver(serve) {
-  renameSync(SOCKET, ASIDE);
   createServer(serve).listen(`${SOCKET}.rogue`, () => {
+    linkSync(SOCKET, ASIDE);
     renameSync(`${SOCKET}.rogue`, SOCKET);
     note({ listens: true });
   });
