@@ -403,14 +403,17 @@ fn case_132_a_command_whose_server_dies_reports_it_and_exits() {
 fn case_196b_a_click_in_the_tray_counts_where_a_command_holds_the_session() {
     let mut crashed = Crashed::new();
     crashed.pilot.restart_tray_apart();
-    let socket = crashed.pilot.user().join("run/pilotlight/pilotlight.sock");
-    let hidden = socket.with_extension("hidden");
-    std::fs::rename(&socket, &hidden).unwrap();
+    // With its whole folder: a socket alone is made anew.
+    let folder = crashed.pilot.user().join("run/pilotlight");
+    let hidden = folder.with_extension("hidden");
+    std::fs::rename(&folder, &hidden).unwrap();
     let mut command = crashed.pilot.command_with_tray(&["reconnect", "--continue", "--yes", &crashed.id]);
     command.envs(environment(&crashed.home, &crashed.model));
     let one = Staying::start(command);
     one.wait_output("this command stays connected");
-    std::fs::rename(hidden, socket).unwrap();
+    for file in std::fs::read_dir(hidden).unwrap().map(Result::unwrap) {
+        std::fs::rename(file.path(), folder.join(file.file_name())).unwrap();
+    }
     let asked = crashed.folder.wait_nth("permission.requested", 2);
     crashed.pilot.wait_status_in_tray(&crashed.id, "needs-permission", "");
     crashed.pilot.click(&crashed.id, "Approve");
