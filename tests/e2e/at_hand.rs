@@ -3,7 +3,7 @@
 
 use super::hosts::pilot_over_host;
 use super::stage::Stage;
-use crate::support::claude::ClaudeHome;
+use crate::support::claude::{Claude, ClaudeHome};
 use crate::support::codex::CodexHome;
 use crate::support::home::Home;
 use crate::support::model::Model;
@@ -73,15 +73,11 @@ fn wakes_in(row: &Value) -> i64 {
     at.duration_since(Timestamp::now()).as_secs() / 60
 }
 
-/// Claude Code: its sub-agent asks, which ends a wait; what it said last; and a schedule that its model arms.
-#[test]
-fn case_833_claude_code_at_hand() {
-    let home = ClaudeHome::new();
-    let pilot = Pilot::of_folders(vec![home.dir()]);
-    let claude = home.start(&[]);
+/// Has a sub-agent of a new session ask, which ends a wait for any session, and returns the row.
+fn asks_by_sub_agent(pilot: &Pilot, claude: &Claude) -> Value {
     let id = claude.id();
     pilot.wait_status(&id, "idle", "no prompt yet");
-    let waiting = both(&pilot, &[]);
+    let waiting = both(pilot, &[]);
     claude.enter("SCRIPT:agent Paint the fence");
     end(waiting, &id, "needs-permission");
     let row = pilot.wait_status(&id, "needs-permission", "asks for permission: Bash; by its sub-agent: paint");
@@ -89,6 +85,18 @@ fn case_833_claude_code_at_hand() {
     assert_eq!(sub_agent["name"], "paint", "{row}");
     assert!(sub_agent["does"].as_str().unwrap().starts_with("Bash: touch made"), "{row}");
     pilot.wait_menu(&id, "Sub-agent, since ");
+    row
+}
+
+/// Claude Code: its sub-agent asks, which ends a wait; what it said last; and a schedule that its model arms.
+#[test]
+fn case_833_claude_code_at_hand() {
+    let home = ClaudeHome::new();
+    let pilot = Pilot::of_folders(vec![home.dir()]);
+    let claude = home.start(&[]);
+    let id = claude.id();
+    let row = asks_by_sub_agent(&pilot, &claude);
+    assert_eq!(row["host"], Value::Null);
     let page = pilot.run(&["explain"]).out;
     assert!(page.contains(&id) && page.contains("sub-agent       paint: Bash: touch made"), "{page}");
     assert!(page.contains("context         110 tokens; its limit is not known"), "{page}");
@@ -181,13 +189,8 @@ fn case_841_claude_code_at_hand_on_another_machine() {
     let (pilot, _folders) = pilot_over_host("CLAUDE_CONFIG_DIR", &home.dir());
     let claude = home.start(&[]);
     let id = claude.id();
-    pilot.wait_status(&id, "idle", "no prompt yet");
-    let waiting = both(&pilot, &[]);
-    claude.enter("SCRIPT:agent Paint the fence");
-    end(waiting, &id, "needs-permission");
-    let row = pilot.wait_status(&id, "needs-permission", "asks for permission: Bash; by its sub-agent: paint");
-    assert_eq!((&row["host"], &row["background"]["list"][0]["name"]), (&"devbox".into(), &"paint".into()), "{row}");
-    pilot.wait_menu(&id, "Sub-agent, since ");
+    let row = asks_by_sub_agent(&pilot, &claude);
+    assert_eq!(row["host"], "devbox");
     let page = pilot.run(&["explain"]).out;
     assert!(page.contains("sub-agent       paint: Bash: touch made"), "{page}");
     assert!(page.contains("context         110 tokens; its limit is not known"), "{page}");

@@ -4,6 +4,7 @@
 //! under its own name, and there is no moment between a dead process's socket and the new one without a socket.
 
 use crate::identity::Identity;
+use crate::log::{self, cause};
 use crate::runtime::{Runtime, is_listened_to};
 use std::fs::{self, Permissions};
 use std::io;
@@ -48,12 +49,20 @@ impl OwnSocket {
         self.folder.join(self.name)
     }
 
-    /// Makes it again if it was removed, or if what is in its place is a dead process's. Those who are connected stay so. Returns
-    /// whether it was made.
-    ///
-    /// # Errors
-    /// The same as those of [`bind`](Self::bind).
-    pub fn renew(&mut self) -> io::Result<bool> {
+    /// Makes it again if it was removed, or if what is in its place is a dead process's. Those who are connected stay so. The log
+    /// says what was done, or why it could not be.
+    pub fn renew(&mut self) {
+        match self.make_again() {
+            Ok(true) => log::warn!("the socket {} was removed: it was made again", self.name),
+            Ok(false) => {}
+            Err(error) => {
+                log::warn!("the socket {} was removed, and cannot be made again: {}", self.name, cause(&error));
+            }
+        }
+    }
+
+    /// Returns whether it was made.
+    fn make_again(&mut self) -> io::Result<bool> {
         if self.is_there() || is_listened_to(&self.path()) {
             return Ok(false);
         }
@@ -123,9 +132,9 @@ mod tests {
         let path = socket.path();
         let mut first = UnixStream::connect(&path).await.unwrap();
         let (mut its, _) = acceptor.accept().await.unwrap();
-        assert!(!socket.renew().unwrap(), "it is there");
+        assert!(!socket.make_again().unwrap(), "it is there");
         fs::remove_file(&path).unwrap();
-        assert!(socket.renew().unwrap() && !socket.renew().unwrap());
+        assert!(socket.make_again().unwrap() && !socket.make_again().unwrap());
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o7777, 0o600);
         let connecting = tokio::spawn(UnixStream::connect(path.clone()));
         acceptor.accept().await.unwrap();
@@ -135,9 +144,9 @@ mod tests {
         // What a dead process left in its place gives way; what another one listens at does not.
         fs::remove_file(&path).unwrap();
         let other = std::os::unix::net::UnixListener::bind(&path).unwrap();
-        assert!(!socket.renew().unwrap());
+        assert!(!socket.make_again().unwrap());
         drop(other);
-        assert!(socket.renew().unwrap());
+        assert!(socket.make_again().unwrap());
         drop(socket);
         assert!(!path.exists());
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);

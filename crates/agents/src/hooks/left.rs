@@ -1,7 +1,9 @@
 //! What was left to its terminal, although its hook called: why, until its session goes on.
 
+use super::carry::OpenHook;
 use pilotlight_core::session::LetGo;
 use pilotlight_core::time::Time;
+use pilotlight_system::log::{self, private};
 use std::collections::BTreeMap;
 
 /// The most sessions of which that is kept, the latest.
@@ -30,7 +32,28 @@ impl Left {
         }
     }
 
-    /// A hook asks for the session that is taken up, or its session goes on since then.
+    /// The hook that was opened, if it was. Else it was let go.
+    pub(crate) fn note_unless_opened<A>(
+        &mut self,
+        session: &str,
+        owner: u32,
+        at: Time,
+        opened: Result<OpenHook<A>, LetGo>,
+    ) -> Option<OpenHook<A>> {
+        match opened {
+            Ok(hook) => {
+                log::info!(session = private(session), "a hook asks");
+                Some(hook)
+            }
+            Err(why) => {
+                log::warn!(session = private(session), "a hook was let go: there is no room for what it asks");
+                self.note(session, owner, why, at);
+                None
+            }
+        }
+    }
+
+    /// Forgets why a session's hook was let go. With `since`, only if that was before then: the session has continued since.
     pub(crate) fn forget(&mut self, session: &str, since: Option<Time>) {
         if self.0.get(session).is_some_and(|reason| since.is_none_or(|since| since > reason.at)) {
             self.0.remove(session);

@@ -177,7 +177,7 @@ fn is_made_by(end: std::os::fd::BorrowedFd<'_>, agent: rustix::process::Pid) -> 
     rustix::net::sockopt::socket_peercred(end).is_ok_and(|maker| maker.pid == agent)
 }
 
-/// Other systems do not show it in one way.
+/// Other systems have no common way to show it.
 #[cfg(not(target_os = "linux"))]
 pub(crate) const fn is_called_by_agent() -> bool {
     true

@@ -23,6 +23,20 @@ pub struct HookConfig {
     pub memory: Memory,
 }
 
+#[cfg(test)]
+impl HookConfig {
+    /// Of an installed bridge to which nobody connects.
+    pub(crate) fn nowhere() -> Self {
+        Self {
+            folder: "/nowhere".into(),
+            is_installed: Box::new(|| true),
+            is_users: |_| true,
+            shared: false,
+            memory: Memory::default(),
+        }
+    }
+}
+
 impl fmt::Debug for HookConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HookConfig").field("folder", &self.folder).finish_non_exhaustive()
@@ -73,10 +87,8 @@ impl<A: Send + Sync + 'static> HookSource<A> {
 
     /// Makes the socket again if its file was removed.
     pub(crate) fn renew(&mut self) {
-        match self.listener.as_mut().map(|listener| listener.socket.renew()) {
-            Some(Ok(true)) => log::warn!("the socket for hooks was removed: it was made again"),
-            Some(Ok(false)) | None => {}
-            Some(Err(error)) => log::warn!("hooks cannot reach Pilotlight: {}", cause(&error)),
+        if let Some(listener) = &mut self.listener {
+            listener.socket.renew();
         }
     }
 

@@ -83,11 +83,7 @@ impl ControlServer {
 
     /// Makes the socket again if its file was removed.
     pub(crate) fn renew(&mut self) {
-        match self.socket_file.renew() {
-            Ok(true) => log::warn!("the control socket was removed: it was made again"),
-            Ok(false) => {}
-            Err(error) => log::warn!("commands cannot reach this tray: {}", cause(&error)),
-        }
+        self.socket_file.renew();
     }
 }
 

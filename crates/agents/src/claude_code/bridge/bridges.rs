@@ -153,15 +153,8 @@ impl Bridges {
         if self.open.values().filter(|open| open.is_of(&session, owner)).count() >= OPEN_MAX {
             return None;
         }
-        let hook = match OpenHook::new(new_id()?, hook, now, &self.source.config.memory) {
-            Ok(hook) => hook,
-            Err(why) => {
-                log::warn!(session = private(&session), "a hook was let go: there is no room for what it asks");
-                self.left.note(&session, owner, why, now.wall);
-                return Some(session);
-            }
-        };
-        log::info!(session = private(&session), "a hook asks");
+        let opened = OpenHook::new(new_id()?, hook, now, &self.source.config.memory);
+        let Some(hook) = self.left.note_unless_opened(&session, owner, now.wall, opened) else { return Some(session) };
         // So it does where it is not known which of two was its own.
         let unclear = self.left.at(&session, owner, LetGo::TwoAsk);
         let others = self.mains(&session, owner).map(|(_, open)| open.waited_since());

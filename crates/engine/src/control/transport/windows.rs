@@ -44,12 +44,7 @@ impl SocketFile {
     }
 
     /// Nothing can remove a pipe that is served.
-    ///
-    /// # Errors
-    /// Never; the signature is that of the other systems.
-    pub(crate) const fn renew(&mut self) -> io::Result<bool> {
-        Ok(false)
-    }
+    pub(crate) const fn renew(&mut self) {}
 }
 
 /// The pipe's name, for the user.

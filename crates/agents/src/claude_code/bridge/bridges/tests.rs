@@ -2,7 +2,6 @@ use super::*;
 use crate::control::Bridges as _;
 use crate::hooks::carry::Asks as _;
 use crate::hooks::listener::{Handle, Told};
-use crate::hooks::memory::Memory;
 use pilotlight_core::owner::Owner;
 use pilotlight_core::time::Time;
 use pilotlight_core::verdict::reported_state::{ReportedState, Wait};
@@ -13,13 +12,7 @@ const SESSION: &str = "36535f61-5c7b-4f09-a70b-2f8aed970001";
 const OWNER: u32 = 7;
 
 fn bridges() -> Bridges {
-    Bridges::at(HookConfig {
-        folder: "/nowhere".into(),
-        is_installed: Box::new(|| true),
-        is_users: |_| true,
-        shared: false,
-        memory: Memory::default(),
-    })
+    Bridges::at(HookConfig::nowhere())
 }
 
 /// A hook that asks at this time, and what it is told.

@@ -64,11 +64,7 @@ impl BridgeSocket {
 
     /// Makes it again if its file was removed.
     pub(crate) fn renew(&mut self) {
-        match self.socket.renew() {
-            Ok(true) => log::warn!("the socket for bridges was removed: it was made again"),
-            Ok(false) => {}
-            Err(error) => log::warn!("sessions in terminals cannot be reached: {}", cause(&error)),
-        }
+        self.socket.renew();
     }
 }
 

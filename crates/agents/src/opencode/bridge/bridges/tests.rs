@@ -1,7 +1,6 @@
 use super::*;
 use crate::control::Bridges as _;
 use crate::hooks::listener::{Handle, Told};
-use crate::hooks::memory::Memory;
 use pilotlight_core::owner::Owner;
 use pilotlight_core::time::Time;
 use serde_json::json;
@@ -10,13 +9,7 @@ use tokio::sync::mpsc;
 const SESSION: &str = "ses_1";
 
 fn bridges() -> Bridges {
-    Bridges::at(HookConfig {
-        folder: "/nowhere".into(),
-        is_installed: Box::new(|| true),
-        is_users: |_| true,
-        shared: false,
-        memory: Memory::default(),
-    })
+    Bridges::at(HookConfig::nowhere())
 }
 
 /// A hook that a process started to ask for the command `touch REQUEST`, and what it is told.
