@@ -56,13 +56,14 @@ pub(super) use window::keep_open;
 pub(super) struct Reconnect {
     #[command(flatten)]
     session: Named,
-    /// Send its last prompt again, if no tool has run since
+    /// Send your last prompt again, if no tool has run since
     #[arg(long)]
     resend: bool,
-    /// Have it continue: send its last prompt again, or the setting `continue-prompt` if a tool has run since
+    /// Let the session continue: send your last prompt again or, if a tool has run since, the `continue-prompt` of the
+    /// settings
     #[arg(long = "continue", conflicts_with = "resend")]
     go_on: bool,
-    /// Do not ask before it continues without the tools and hooks of its program, and without its instructions if the log lacks them
+    /// Do not ask first if the session would lack what its program gave it: tools, hooks and perhaps instructions
     #[arg(long)]
     yes: bool,
 }
@@ -75,7 +76,7 @@ pub(super) struct Stop {
     /// End the session, not only its turn
     #[arg(long)]
     end: bool,
-    /// Do not ask before ending a session, with `--end` or in a plain terminal without the bridge
+    /// Do not ask before ending the session
     #[arg(long)]
     yes: bool,
 }
@@ -148,7 +149,7 @@ pub(super) fn stop(context: &Context, arguments: &Stop) -> anyhow::Result<ExitCo
             };
         }
         if operation != Operation::Stop && !arguments.yes {
-            let tool = if has_open_tool(session) { "Its tool is killed; it" } else { "It" };
+            let tool = if has_open_tool(session) { "This kills its tool. It" } else { "It" };
             match confirm(&format!("End {}? {tool} can be resumed.", session.label.cut(NAME_MAX))) {
                 Some(true) => {}
                 Some(false) => return Ok(refuse("the session was left as it is")),

@@ -22,10 +22,10 @@ const SLIPS_MAX: usize = 1;
 /// The agents that a command is limited to.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(super) struct Agents {
-    /// Only the sessions of this agent, which may be one that its hook reports; repeat it for several
+    /// Only the sessions of this agent, such as `codex`, or an agent that `report` names; repeat the option for several
     #[arg(long = "agent", value_name = "NAME", add = ArgValueCompleter::new(complete))]
     names: Vec<String>,
-    /// Only the sessions on this machine, by its name in the settings; repeat it for several
+    /// Only the sessions on the machine with this name in the settings; repeat the option for several
     #[arg(long = "host", value_name = "HOST")]
     hosts: Vec<String>,
 }
@@ -57,7 +57,7 @@ impl Agents {
         for name in &self.names {
             let Ok(name) = agent_name(name) else {
                 let (name, known) = (plain(name, NAME_MAX), any_of(&names().collect::<Vec<_>>()));
-                say(&format!("no agent is called {name:?}: name {known}, or one that its hook reports"));
+                say(&format!("no agent is called {name:?}: name {known}, or an agent that a hook reports"));
                 return Err(ExitCode::from(USAGE));
             };
             let adapter = ADAPTERS.iter().find(|adapter| is_among(slice::from_ref(&name), **adapter));

@@ -16,10 +16,10 @@ use std::process::ExitCode;
 /// The argument that names a session, or leaves it to the sessions which is meant.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(super) struct MaybeNamed {
-    /// The session: its id or a unique prefix, its folder or its title. Default: the one session that asks
+    /// The session's id, the beginning of its id, its folder or its title. Default: the session that asks
     #[arg(value_name = "NAME", add = ArgValueCompleter::new(complete))]
     pub(super) id: Option<String>,
-    /// The machine that it is on, by its name in the settings. Default: this machine first, then the others
+    /// The session's machine, by its name in the settings. Without this option, sessions of this machine come first
     #[arg(long, value_name = "HOST")]
     pub(super) host: Option<String>,
 }

@@ -36,17 +36,17 @@ pub(super) struct Arguments {
 
 #[derive(Debug, clap::Subcommand)]
 enum Action {
-    /// Install the bridge, for sessions started in terminals from now on
+    /// Install the bridge, for terminal sessions that start from now on
     Install(Change),
-    /// Remove it
+    /// Remove the bridge
     Remove(Change),
-    /// Show for each home whether it is installed, and for each session in a terminal whether it is covered
+    /// Show which homes have the bridge, and which terminal sessions it covers
     Status(Status),
 }
 
 #[derive(Debug, clap::Args)]
 struct Change {
-    /// This agent only. Default: each agent that you use, one by one
+    /// Only for this agent. Default: for each agent that you use, one after another
     #[arg(long, value_name = "AGENT", value_parser = ["copilot", "claude-code", "opencode"])]
     agent: Option<String>,
     /// Do not ask first
@@ -245,7 +245,7 @@ fn remove(context: &Context, installer: &dyn Installer, yes: bool) -> anyhow::Re
     }
     say(&format!("the bridge of {} is removed", installer.adapter().agent()));
     for home in users {
-        say(&format!("its files stay: {} still uses it", plain(&home.display().to_string(), LINE_MAX)));
+        say(&format!("its files stay, because {} still uses them", plain(&home.display().to_string(), LINE_MAX)));
     }
     Ok(if is_refused { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
@@ -291,7 +291,7 @@ fn say_what_changed(installer: &dyn Installer, homes: &[PathBuf], before: &[Map<
         let after = installer.kept(home);
         for (key, value) in before.iter().filter(|(key, value)| after.get(*key) != Some(*value)) {
             let (home, agent) = (home.display(), installer.adapter().agent());
-            let line = format!("{home}: {agent} changed {key:?} of its settings, which was {value}");
+            let line = format!("{home}: {agent} changed its setting {key:?}, which was {value}");
             say(&plain(&line, LINE_MAX));
         }
     }
@@ -533,7 +533,7 @@ impl Row<'_> {
     fn words(&self) -> String {
         let agent = self.installer.adapter().agent();
         let state = match self.installed {
-            Installed::No => "not installed; `pilotlight bridge install` does it".into(),
+            Installed::No => "not installed; `pilotlight bridge install` installs it".into(),
             Installed::Yes if self.current => "on".into(),
             Installed::Yes if self.installer.is_changed() => {
                 let runs = if self.installer.adapter() == FIRST { ", so it does not run" } else { "" };
@@ -593,8 +593,8 @@ impl Terminal<'_> {
                 format!("not covered: the bridge is untested with {release}")
             }
             (None, _) if let Some(is_older) = self.is_older => match is_older {
-                true => "not covered: it started before the bridge was installed; enter /reload-plugins there, or restart it".into(),
-                false => "covered; what it asks can be answered".into(),
+                true => "not covered: it started before the bridge was installed; enter /reload-plugins in it, or restart it".into(),
+                false => "covered; you can answer what it asks".into(),
             },
             (None, _) if row.installer.adapter() != FIRST => "covered, if it started after the bridge was installed".into(),
             (None, _) if are_known => {
@@ -602,7 +602,7 @@ impl Terminal<'_> {
             }
             (None, _) => "unknown: another command is using the bridges; try again when it has ended".into(),
             (_, Some(release)) if self.watches => format!("untested with {release}: it only watches"),
-            (Some("elevated"), _) => "covered; permission requests can be answered".into(),
+            (Some("elevated"), _) => "covered; you can answer its permission requests".into(),
             (Some(_), _) => "covered; to approve from here, run `pilotlight let-answer NAME`".into(),
         };
         if self.old { format!("{words} ({OTHER_VERSION})") } else { words }

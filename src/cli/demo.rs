@@ -126,7 +126,7 @@ fn context(user: &Config, world: World, color: ColorChoice) -> anyhow::Result<Co
 
 pub(super) fn run(user: Context, arguments: &Arguments) -> anyhow::Result<ExitCode> {
     if !user.named_homes.is_empty() {
-        say("the demo uses a Copilot home of its own: leave out --home");
+        say("the demo uses homes of its own: leave out --home");
         return Ok(ExitCode::from(USAGE));
     }
     let (stage, told) = StageProcess::start(arguments.speed)?;
@@ -136,8 +136,8 @@ pub(super) fn run(user: Context, arguments: &Arguments) -> anyhow::Result<ExitCo
     let _ = plain_file::create(&stage.folder.join(STATE).join(WELCOMED));
     let stuck = context.config.limits.fresh_stuck;
     say(&format!(
-        "this is a demo: its sessions play themselves in a loop, do what you click, and show every status within \
-         {LENGTH} s; silence counts as stuck after {stuck} here. Nothing of yours is read or changed. Ctrl-C or Quit ends it"
+        "this is a demo. Its sessions run in a loop, do what you click, and show every status within {LENGTH} s. Here a \
+         session is stuck after {stuck} of silence. Nothing of yours is read or changed. Ctrl-C or Quit ends the demo"
     ));
     let bridges = bridge::connect(told, stage.child.id(), stage.input.clone());
     let bridges = bridges.context("the demo cannot listen to its sessions")?;

@@ -15,10 +15,10 @@ use std::process::ExitCode;
 /// Arguments of `doctor`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// Print a JSON array: each check, its level, what was seen, and the remedy
+    /// Print a JSON array: each check, its level, its finding and the remedy
     #[arg(long, conflicts_with = "fix")]
     json: bool,
-    /// Repair Pilotlight's own files, asking before each; never touches Copilot's
+    /// Repair Pilotlight's own files; asks before each repair
     #[arg(long)]
     fix: bool,
 }

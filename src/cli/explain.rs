@@ -129,7 +129,7 @@ pub(super) fn page(session: &Session, label: &Label, now: Moment, limits: &Limit
     }
     page.line("status", format!("{}, since {} ({} ago)", row.status, row.since, ago(now, row.since)));
     page.line("because", row.because.to_string());
-    page.lesser(Lesser::Changes, "changes", changes(&verdict, now));
+    page.lesser(Lesser::Changes, "next check", next_check(&verdict, now));
     page.line("last seen", last_seen(session, now));
     page.line("owner", known::owner(session, short));
     if let Some(bridge) = bridge_words(session) {
@@ -200,10 +200,11 @@ fn last_seen(session: &Session, now: Moment) -> String {
     )
 }
 
-fn changes(verdict: &Verdict, now: Moment) -> String {
+/// When the status is judged again.
+fn next_check(verdict: &Verdict, now: Moment) -> String {
     match verdict.recheck_at {
-        Some(at) => format!("with the next event, or without one in {}", at - now.awake),
-        None => "with the next event, or the end of its process".into(),
+        Some(at) => format!("at the next event, at the latest in {}", at - now.awake),
+        None => "at the next event".into(),
     }
 }
 
@@ -221,13 +222,12 @@ fn about(page: &mut Page, session: &Session, row: &Row, now: Moment) {
     if let Some(context) = known::context(facts) {
         page.lesser(Lesser::Context, "context", context);
     }
-    let skipped = facts.skipped;
     page.lesser(
         Lesser::Log,
         "log",
         match is_told {
             true => "none is read: only its hook's reports are known".to_owned(),
-            false => format!("{} read, {skipped} skipped: no event", counted_events(facts.events)),
+            false => format!("{} read{}", number_of(facts.events, "event"), skipped_lines(facts.skipped)),
         },
     );
     if let Some(background) = known::background(row.background.counts()) {
@@ -241,8 +241,16 @@ fn about(page: &mut Page, session: &Session, row: &Row, now: Moment) {
     }
 }
 
-fn counted_events(n: u64) -> String {
-    counted(usize::try_from(n).unwrap_or(usize::MAX), "event")
+fn number_of(n: u64, what: &str) -> String {
+    counted(usize::try_from(n).unwrap_or(usize::MAX), what)
+}
+
+fn skipped_lines(n: u64) -> String {
+    match n {
+        0 => String::new(),
+        1 => "; skipped 1 line that is not an event".into(),
+        n => format!("; skipped {n} lines that are not events"),
+    }
 }
 
 fn turn(page: &mut Page, session: &Session, now: Moment) {
@@ -251,33 +259,37 @@ fn turn(page: &mut Page, session: &Session, now: Moment) {
     }
     let Some(turn) = &session.observed.facts.turn else { return page.line("turn", "none is open") };
     let said = match turn.last_message {
-        LastMessage::Nothing => "no message yet in this round",
-        LastMessage::Request => "the last message asked for tools",
-        LastMessage::Answer { .. } => "the answer has arrived",
+        LastMessage::Nothing => "no new message from the model yet",
+        LastMessage::Request => "the model's last message asked for tools",
+        LastMessage::Answer { .. } => "the model has answered",
     };
     let phase = match turn.phase {
         TurnPhase::Running => "",
-        TurnPhase::Answered(_) => ", its round has not ended",
-        TurnPhase::MayContinue(_) => ", autopilot may continue",
-        TurnPhase::Unanswered(_) => ", its last round ended without a message",
-        TurnPhase::AwaitsOpenWork => ", its last round has ended, but a tool or request in it is still open",
+        TurnPhase::Answered(_) => ", but the turn has not ended yet",
+        TurnPhase::MayContinue(_) => ", but autopilot may continue",
+        TurnPhase::Unanswered(_) => ", and the model stopped without one",
+        TurnPhase::AwaitsOpenWork => ", but a tool or request is still open",
     };
     let opened = ago(now, turn.opened.wall);
-    page.line("turn", format!("open for {opened}; {} used, {} succeeded; {said}{phase}", turn.used, turn.succeeded));
+    let used = number_of(turn.used.into(), "tool");
+    page.line("turn", format!("open for {opened}; {used} used, {} succeeded; {said}{phase}", turn.succeeded));
     for tool in &turn.tools {
         let command = tool.command.as_deref().map(|command| format!(": {command}")).unwrap_or_default();
-        page.line("open tool", format!("{} for {}{command}", tool.name, ago(now, tool.at.wall)));
+        page.line("open tool", format!("{}, since {} ago{command}", tool.name, ago(now, tool.at.wall)));
     }
 }
 
 /// The open requests, each with the id that `approve --request` takes.
 fn open_requests(page: &mut Page, session: &Session, now: Moment) {
     for request in &session.observed.facts.requests {
-        let by = session.observed.facts.asker(request).map(|by| format!(", by its sub-agent {by}")).unwrap_or_default();
+        let by = session.observed.facts.asker(request).map(|by| format!(" by its sub-agent {by}")).unwrap_or_default();
         let (kind, since) = (&request.kind, ago(now, request.at.wall));
         let options = request.over_bridge.as_ref();
         let held = options.filter(|options| options.is_held).map_or("", |_| ", not yet shown in the terminal");
-        page.line("asks permission", format!("{kind} for {since}{by}{held}, request {}", request.request));
+        page.line(
+            "asks permission",
+            format!("to use {kind}, asked {since} ago{by}{held}; request {}", request.request),
+        );
         if let Some(rules) = options.and_then(|options| options.always.as_deref()) {
             page.line("suggests", format!("to allow from now on: {rules} (`pilotlight approve --always`)"));
         }
@@ -287,9 +299,9 @@ fn open_requests(page: &mut Page, session: &Session, now: Moment) {
 /// The questions that are known to be open, each with the id that `answer --request` takes.
 fn open_questions(page: &mut Page, session: &Session, now: Moment) {
     for asking in questions(session) {
-        let request = asking.form.as_ref().map(|form| format!(", request {}", form.request)).unwrap_or_default();
+        let request = asking.form.as_ref().map(|form| format!("; request {}", form.request)).unwrap_or_default();
         let since = ago(now, asking.since);
-        page.line("asks you", format!("\"{}\" for {since}{request}", asking.question.text));
+        page.line("asks you", format!("\"{}\", asked {since} ago{request}", asking.question.text));
     }
 }
 
@@ -298,10 +310,11 @@ fn limits_that_apply(page: &mut Page, session: &Session, limits: &Limits) {
     let Some(turn) = &facts.turn else { return };
     let limits = &session.limits(limits);
     let (situation, quiet, stuck) = turn.silence_limits(facts.compaction.is_some(), probe_result, limits);
-    let busy = if turn.tools.is_empty() || probe_result.is_some() {
+    let waits_for_model = turn.tools.is_empty() || probe_result.is_some();
+    let busy = if waits_for_model || limits.tool_busy_stuck == stuck {
         String::new()
     } else {
-        format!(" ({} if its process is busy)", limits.tool_busy_stuck)
+        format!(", or after {} if the tool's process is busy", limits.tool_busy_stuck)
     };
     page.lesser(
         Lesser::Limits,
@@ -322,6 +335,6 @@ fn actions(page: &mut Page, session: &Session, status: Status, refusals: Refusal
         }
     }
     if !refused.is_empty() {
-        page.line("not possible", format!("{} (m says why)", refused.join(", ")));
+        page.line("not possible", format!("{} (press m to see why)", refused.join(", ")));
     }
 }

@@ -16,15 +16,15 @@ const GROUPS: [(&str, &[&str]); 4] = [
 
 /// Example command lines, with what each does.
 pub(super) const EXAMPLES: [(&str, &str); 9] = [
-    ("pilotlight", "show an icon in the panel; without a panel, the live table"),
-    ("pilotlight status", "list every session, once"),
-    ("pilotlight explain 3aac", "explain a session's status; an id may be cut short"),
-    ("pilotlight approve", "show what the session that asks wants, and approve it once"),
-    ("pilotlight answer 3aac", "show what it asks you, and answer it"),
-    ("pilotlight reconnect 3aac --continue", "restore lost permissions, and have it continue"),
-    ("pilotlight watch --json", "print a line for each change, for scripts"),
-    ("pilotlight wait 3aac", "wait until it is done or needs you, for scripts"),
-    ("pilotlight doctor", "find what keeps Pilotlight from working, and what to do"),
+    ("pilotlight", "show an icon in the panel, or a table if there is no panel"),
+    ("pilotlight status", "list all sessions once"),
+    ("pilotlight explain 3aac", "explain a session's status; 3aac is the beginning of its id"),
+    ("pilotlight approve", "show what a session wants to do, and ask you to approve it"),
+    ("pilotlight answer 3aac", "show the session's question, and ask you for the answer"),
+    ("pilotlight reconnect 3aac --continue", "restore lost permissions, and let the session continue"),
+    ("pilotlight watch --json", "print a line of JSON for each change, for scripts"),
+    ("pilotlight wait 3aac", "wait until the session is done or needs you, for scripts"),
+    ("pilotlight doctor", "find what keeps Pilotlight from working, and say what to do"),
 ];
 
 /// Exit codes, with their meaning.
@@ -32,10 +32,10 @@ pub(super) const EXIT_CODES: [(&str, &str); 7] = [
     ("0", "Done."),
     ("1", "Failed."),
     ("2", "Bad usage: a name that is unknown or ambiguous, an unknown agent, or a wrong setting."),
-    ("3", "No home of an agent could be read, and no hook reports a session; 'wait': no such session."),
-    ("4", "Refused, with the reason; or there is a question, and no terminal to ask it on."),
-    ("5", "Sent, but not confirmed: it may have happened."),
-    ("6", "'wait': it timed out."),
+    ("3", "No home could be read, and no hook reports a session. For 'wait': there is no such session."),
+    ("4", "Refused, with the reason. Also: the command has to ask you, and has no terminal to ask on."),
+    ("5", "The order was sent, but nothing confirms that it took effect."),
+    ("6", "'wait' timed out."),
 ];
 
 /// Environment variables that have an effect.
@@ -81,7 +81,7 @@ pub(super) fn command(command: Command) -> Command {
     for (group, names) in GROUPS {
         let about = |name: &&'static str| {
             let found = command.find_subcommand(name).and_then(Command::get_about);
-            (*name, found.map_or_else(|| "Print this help, or that of a command".to_owned(), ToString::to_string))
+            (*name, found.map_or_else(|| "Print this help, or the help of a command".to_owned(), ToString::to_string))
         };
         let _ = write!(text, "\n{header}{group}:{header:#}\n"); // writing to a String cannot fail
         list(&mut text, &names.iter().map(about).collect::<Vec<_>>(), literal);
@@ -122,7 +122,7 @@ mod tests {
         let help = command(Arguments::command()).render_help().to_string();
         let at = |what: &str| help.find(what).unwrap_or_else(|| panic!("{what}: {help}"));
         assert!(at("Examples:") < at("Look:") && at("Look:") < at("Act:") && at("Act:") < at("Set up:"));
-        assert!(at("Set up:") < at("--home") && at("--home") < at("may have happened"));
+        assert!(at("Set up:") < at("--home") && at("--home") < at("nothing confirms"));
         assert!(help.lines().all(|line| line.len() <= 100), "{help}");
     }
 

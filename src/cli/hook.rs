@@ -35,30 +35,30 @@ pub(super) struct Arguments {
     /// The agent's name: up to 32 lower-case letters, digits and hyphens
     #[arg(long, value_name = "NAME")]
     agent: String,
-    /// The session's id; '-' takes it from the JSON on standard input, as most agents give it to their hooks
+    /// The session's id; '-' reads it from the JSON that most agents give their hooks on standard input
     #[arg(long, value_name = "ID")]
     session: String,
-    /// What the session does
+    /// What the session is doing
     #[arg(long, value_name = "STATE")]
     state: Does,
     /// Why, in a few words
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     reason: Option<OsString>,
-    /// The folder it works in; by default the one that the hook runs in
+    /// The folder that the session works in. Default: the folder that the hook runs in
     #[arg(long, value_name = "DIR")]
     cwd: Option<PathBuf>,
-    /// Its title; it stays until another one is reported
+    /// The session's title, kept until another one is reported
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     title: Option<OsString>,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Does {
-    /// It works
+    /// The session works
     Working,
-    /// It waits for you: for a permission, or an answer
+    /// It waits for your permission or answer
     Blocked,
-    /// Nothing is going on: it is your turn
+    /// It is done, and waits for your next prompt
     Idle,
     /// It is over
     Ended,

@@ -40,21 +40,20 @@ pub(super) struct Arguments {
 
 #[derive(Debug, clap::Subcommand)]
 enum Action {
-    /// Add a machine: try it, copy Pilotlight there if it is missing, write the settings; asks first. Without a name,
-    /// choose among those that `host suggest` finds
+    /// Add a machine: connect, copy Pilotlight to it if needed, and write the settings; asks first. Without a name, choose
+    /// from the list of `host suggest`
     Add(add::Arguments),
-    /// List the machines in the settings, with what the running tray knows of them
+    /// List the machines in the settings, and whether the running tray reaches them
     List(List),
-    /// Connect to a machine, and say what is there; the running tray tries it again, too
+    /// Connect to a machine, and report what is found; the running tray connects again, too
     Test(Named),
-    /// Have the running tray try again at once to reach a machine, or all that are not reached
+    /// Make the running tray try again at once, for one machine or for all that it does not reach
     Retry(retry::Arguments),
-    /// Replace the program that `host add` copied to a machine by this one; asks first
+    /// Update the copy that `host add` put on a machine to this program's version; asks first
     Update(update::Arguments),
-    /// Remove a machine from the settings, and the program that `host add` copied there; asks first
+    /// Remove a machine from the settings, and the copy of Pilotlight that `host add` made; asks first
     Remove(remove::Arguments),
-    /// Look for machines that could be added, without connecting to any: in your ssh config, and what docker,
-    /// podman and wsl know of
+    /// List machines that you could add, from your ssh config, docker, podman and wsl; connects to none
     Suggest(suggest::Arguments),
 }
 
@@ -67,7 +66,7 @@ struct List {
 
 #[derive(Debug, clap::Args)]
 struct Named {
-    /// Its name in the settings
+    /// The machine's name in the settings
     name: String,
 }
 

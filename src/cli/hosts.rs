@@ -229,7 +229,7 @@ impl Query {
 
     /// What is known by now.
     pub(super) fn known(self) -> Vec<Known> {
-        let late = || format!("it did not tell of its sessions within {} s", TOLD_WITHIN.as_secs()).into();
+        let late = || format!("it did not send its sessions within {} s", TOLD_WITHIN.as_secs()).into();
         let known = |(host, queried): (Box<str>, Queried)| Known {
             host,
             sessions: queried.sessions.into_values().map(Arc::unwrap_or_clone).collect(),

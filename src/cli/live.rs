@@ -234,8 +234,8 @@ impl LiveTable {
         let names: Vec<_> = hosts.iter().map(|host| &***host).collect();
         self.refused = Some(match &names[..] {
             [] => "every machine in the settings is reached".into(),
-            [one] => format!("{one} is not reached: it is tried again now"),
-            all => format!("{} are not reached: they are tried again now", listed(all)),
+            [one] => format!("trying again to reach {one}"),
+            all => format!("trying again to reach {}", listed(all)),
         });
     }
 
@@ -256,7 +256,7 @@ impl LiveTable {
             Ok(None) => {}
             Err(what) => {
                 let who = row.label.cut(NAME_WIDTH);
-                self.refused = Some(format!("{what} does nothing for {who} now; Enter says why"));
+                self.refused = Some(format!("{what} is not possible for {who} now: press Enter, then m, to see why"));
             }
         }
         Ok(())

@@ -54,15 +54,16 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Shows what each of your coding agents is doing, how long ago it last did something, and why it waits.
+/// The arguments of `pilotlight`.
 #[derive(Debug, Parser)]
 #[command(version = crate::VERSION, about, max_term_width = 100)]
 struct Arguments {
-    /// A folder where an agent keeps its sessions; repeat it for several. Default: the homes of the agents that you use
-    /// ($COPILOT_HOME, else ~/.copilot, and so on), `homes` in the settings, and homes that running agents use
+    /// A home: the folder in which an agent keeps its sessions. Repeat the option for several homes. Default: each agent's
+    /// usual home (such as $COPILOT_HOME, else ~/.copilot), the `homes` in the settings, and the homes of running agents
     #[arg(long, value_name = "DIR", global = true, display_order = 900)]
     home: Vec<PathBuf>,
-    /// When to use colours. With auto: on a terminal unless NO_COLOR is set, and always if CLICOLOR_FORCE is set
+    /// When to use colours. `auto` uses them on a terminal, but never if NO_COLOR is set, and always if CLICOLOR_FORCE is
+    /// set
     #[arg(long, value_name = "WHEN", global = true, default_value = "auto", display_order = 901)]
     color: ColorChoice,
     /// The tray runs this in a window that it opened at a click
@@ -74,37 +75,37 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Show an icon in the panel with a menu of all sessions, else a table (the default)
+    /// Show an icon in the panel, or a table if there is no panel (the default command)
     Tray,
-    /// Show a live table of all sessions, with keys that act
+    /// Show a live table of all sessions, with a key for each action
     Live(agents::Agents),
-    /// Show every session, once
+    /// List all sessions once
     Status(status::Arguments),
-    /// Print every change as it happens
+    /// Print each change of a session when it happens
     Watch(watch::Arguments),
-    /// Wait until a session is done or needs you, or has another status
+    /// Wait until a session is done, needs you or has the status that you name
     Wait(wait::Arguments),
-    /// Explain why a session has its status, and what would change it
+    /// Explain why a session has its status, and what you can do about it
     Explain(explain::Arguments),
     /// Approve a permission request, once
     Approve(act::Approve),
     /// Deny a permission request
     Deny(act::Deny),
-    /// Answer what a session asks you: a question, a tool's form, a plan
+    /// Answer a session's question, fill in its form, or decide on its plan
     Answer(act::Reply),
-    /// Have Copilot ask, in its terminal, whether Pilotlight may answer there
+    /// Let Pilotlight approve and deny for a Copilot session, once you agree in its terminal
     LetAnswer(Named),
-    /// Stop a session's turn; without the bridge, end the session, after asking
+    /// Stop a session's turn, or ask to end the session if its turn cannot be stopped
     Stop(act::Stop),
-    /// Reconnect to a session whose server or process is gone
+    /// Reconnect a session that lost its permissions, or whose turn was cut off
     Reconnect(act::Reconnect),
-    /// Resume a session in a terminal; without a name, choose one and resume it here
+    /// Resume a session in a new terminal; without a name, let you choose a session
     Resume(resume::Arguments),
-    /// Show a session's terminal, by bringing it to the front
+    /// Show a session's terminal: bring its window to the front
     Show(asking::MaybeNamed),
-    /// Show the first session that needs you: its terminal, or what it asks
+    /// Show the terminal of the first session that needs you, or else its request or question
     Next(next::Arguments),
-    /// Report what a session does, from its agent's own hook
+    /// Report what a session is doing; the hook of an agent runs this command
     Report(hook::Arguments),
     /// Answer what an agent asks its user, started by the agent's hook
     #[command(hide = true)]
@@ -119,15 +120,15 @@ enum Command {
     Doctor(doctor::Arguments),
     /// Print what a bug report needs, without names, paths, prompts, commands or tokens
     Diagnostics,
-    /// Install, remove or check the bridge to sessions in plain terminals
+    /// Install, remove or check the bridge, which lets you answer sessions in terminals
     Bridge(bridge::Arguments),
     /// Show or edit the settings
     Config(config::Arguments),
-    /// Add other machines, whose sessions are shown here; try, list and remove them
+    /// Add, test, list, update or remove other machines, to show their sessions on this one
     Host(host::Arguments),
-    /// Serve a Pilotlight on another machine: list the sessions here, and take its orders
+    /// Let a Pilotlight on another machine see this machine's sessions and act on them
     Serve(serve::Arguments),
-    /// Write completions, a desktop entry and a systemd unit, if no package did; asks first
+    /// Write completions, a desktop entry and a systemd unit if no package did; asks first
     Setup(setup::Arguments),
     /// Print the completion script for a shell
     Completions(pages::Completions),

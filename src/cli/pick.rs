@@ -26,10 +26,10 @@ const SIMILARITY_MIN: f64 = 0.6;
 /// The argument that names a session.
 #[derive(Debug, clap::Args)]
 pub(super) struct Named {
-    /// The session: its id or a unique prefix, its folder or its title
+    /// The session's id, the beginning of its id, its folder or its title
     #[arg(value_name = "NAME", add = ArgValueCompleter::new(complete))]
     pub(super) id: String,
-    /// The machine that it is on, by its name in the settings. Default: this machine first, then the others
+    /// The session's machine, by its name in the settings. Without this option, sessions of this machine come first
     #[arg(long, value_name = "HOST")]
     pub(super) host: Option<String>,
 }

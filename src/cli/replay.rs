@@ -24,10 +24,10 @@ const LINE_MAX: u64 = 64 << 20;
 /// Arguments of `replay`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// The log of any agent, such as an events.jsonl, also if packed with zstd; `-` reads standard input
+    /// An agent's log, such as events.jsonl, plain or compressed with zstd; `-` reads standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Whether the session's process lives on, ends a millisecond after the last event, or was never known
+    /// The session's process: alive after the last event, dead a millisecond after it, or unknown
     #[arg(long, value_enum, default_value = "alive")]
     owner: Owner,
     /// Let the clock run on after the last event: +30s, +11m, +24h
@@ -67,7 +67,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
         // A pipe or a device may never end.
         let opened = plain_file::open(&arguments.file, Links::Followed);
         let (file, _) = opened.with_context(|| {
-            format!("cannot open {}, where a file is wanted, or `-` for standard input", arguments.file.display())
+            format!("cannot open {}: name a log, or `-` for standard input", arguments.file.display())
         })?;
         Box::new(BufReader::with_capacity(1 << 17, file))
     };

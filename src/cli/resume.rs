@@ -39,16 +39,16 @@ use unicode_width::UnicodeWidthStr;
 /// Arguments of `resume`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// The session: its id or a unique prefix, its folder or its title. Without one, choose among the sessions of all machines, and resume it in this terminal
+    /// The session's id, the beginning of its id, its folder or its title. Without it, you choose from the sessions of all machines and resume one in this terminal
     #[arg(value_name = "NAME", add = ArgValueCompleter::new(pick::complete))]
     id: Option<String>,
-    /// The machine that it is on, by its name in the settings
+    /// The session's machine, by its name in the settings
     #[arg(long, value_name = "HOST", requires = "id")]
     host: Option<String>,
-    /// Resume it in this terminal
+    /// Resume the session in this terminal
     #[arg(long, requires = "id")]
     here: bool,
-    /// Resume it in this folder instead of its own, such as when that is gone
+    /// Resume the session in this folder, for example if its own folder is gone
     #[arg(long = "in", value_name = "DIR", requires = "id", conflicts_with = "host", value_hint = ValueHint::DirPath)]
     folder: Option<PathBuf>,
 }

@@ -37,10 +37,10 @@ const PIPE: usize = 64 << 10;
 /// Arguments of `serve`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// Speak over standard input and output, one line of JSON at a time
+    /// Use standard input and output, with one line of JSON for each message
     #[arg(long)]
     stdio: bool,
-    /// Tell how the last message of each session begins, too
+    /// Also send the beginning of each session's last message
     #[arg(long)]
     messages: bool,
 }

@@ -36,7 +36,7 @@ const SHELLS: [(Shell, &str, &str); 3] = [
 /// Arguments of `setup`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// Remove what an earlier `setup` wrote, except files edited since
+    /// Remove what `setup` wrote, except files that were changed since
     #[arg(long)]
     remove: bool,
     /// Do not ask first
@@ -156,7 +156,7 @@ fn files(program: &Path, data: &Path, is_installed: impl Fn(&str) -> bool) -> an
         files.push(File::new(data, "icons/hicolor/scalable/apps/pilotlight.svg", "its icon", CommentStyle::Xml, icon));
         let unit = unit_for(include_str!("../../packaging/linux/pilotlight.service"), program);
         if let Some(unit) = unit.filter(|_| is_installed("systemctl")) {
-            files.push(File::new(data, UNIT, "systemd unit, not enabled by this", CommentStyle::Hash, &unit));
+            files.push(File::new(data, UNIT, "systemd unit; `setup` does not enable it", CommentStyle::Hash, &unit));
         }
     }
     #[cfg(not(target_os = "linux"))]

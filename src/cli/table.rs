@@ -60,6 +60,8 @@ const ID_WIDTH: usize = 36;
 const AGE_WIDTH: usize = "105 min".len();
 /// Minimum width of the name column, if names are cut.
 const NAME_MIN_WIDTH: usize = 12;
+/// What stands before the name of a session that the user has not looked at since, and the same in ASCII.
+pub(super) const UNSEEN: (&str, &str) = ("• ", "* ");
 /// Indentation of a reason on a line of its own, where the other columns leave too little for it.
 const INDENT: &str = "    ";
 
@@ -99,11 +101,7 @@ pub(super) fn lines(rows: &[Row], ids: &ShortIds<'_>, now: Time, style: Style) -
     for ((row, age), ((id, label), (reason, end))) in rows.iter().zip(&ages).zip(texts) {
         let mark = shape(row.status, style.unicode);
         let status = paint(&pad(&format!("{mark} {}", row.status), status_width), colour(row.status), style);
-        let unseen = match (row.unseen, style.unicode) {
-            (false, _) => "",
-            (true, true) => "• ",
-            (true, false) => "* ",
-        };
+        let unseen = if row.unseen { mark_of(UNSEEN, style.unicode) } else { "" };
         let name = pad(&fit(&format!("{unseen}{label}"), name_width), name_width);
         let agent = agents.cell(row.agent.word());
         let before = format!("{status}  {}  {agent}{name}  {}", pad(id, id_width), pad(age, age_width));
@@ -123,7 +121,12 @@ pub(super) fn lines(rows: &[Row], ids: &ShortIds<'_>, now: Time, style: Style) -
 
 /// What comes after the reason.
 fn end(row: &Row, unicode: bool) -> String {
-    row.end_mark().map_or_else(String::new, |(mark, ascii)| format!(" {}", if unicode { mark } else { ascii }))
+    row.end_mark().map_or_else(String::new, |marks| format!(" {}", mark_of(marks, unicode)))
+}
+
+/// A mark, or what takes its place in ASCII.
+pub(super) const fn mark_of((mark, ascii): (&'static str, &'static str), unicode: bool) -> &'static str {
+    if unicode { mark } else { ascii }
 }
 
 /// The column of agents, where the rows are of several: else it has no width.
@@ -332,7 +335,7 @@ mod tests {
         let turn = Some(TurnView { since: Time(0), tools: 8, older: false });
         let long = Row { turn, last_progress: Some(now), ..row("api", Status::Working, "running bash") };
         let line = &lines(std::slice::from_ref(&long), now, style(None))[1];
-        assert!(line.ends_with("api      now      running bash; 75 min, 8 tools"), "{line}");
+        assert!(line.ends_with("api      now      running bash; turn: 75 min, 8 tools"), "{line}");
         let silent = Row { last_progress: Some(now - Span::seconds(51)), ..long };
         assert_eq!(next_age(&[silent], now), Some(now + Span::seconds(4)), "it is redrawn when the silence changes");
     }
@@ -348,14 +351,14 @@ mod tests {
         };
         let of = |line: String, from: &str| line.split_once(from).unwrap().1.to_owned();
         let reason = |seconds, width| of(lines(seconds, width).remove(0), "it  ");
-        assert_eq!(reason(9, None), "now      running bash; 75 min, 8 tools");
-        assert_eq!(reason(51, None), "50 s     running bash; 75 min, 8 tools, 50 s ago");
+        assert_eq!(reason(9, None), "now      running bash; turn: 75 min, 8 tools");
+        assert_eq!(reason(51, None), "50 s     running bash; turn: 75 min, 8 tools, last seen 50 s ago");
         // Either whole, or only in the column of ages.
         let said: HashSet<_> = (80..160).map(|width| reason(51, Some(width)).contains(" tools, ")).collect();
         assert_eq!(said.len(), 2);
         for width in 80..160 {
             let reason = reason(51, Some(width));
-            assert!(reason.ends_with(", 50 s ago") || !reason.contains(" tools, "), "{reason}");
+            assert!(reason.ends_with(", last seen 50 s ago") || !reason.contains(" tools, "), "{reason}");
         }
         let columns = |seconds| lines(seconds, Some(80)).remove(1);
         for seconds in [10, 51, 61, 601] {

@@ -157,7 +157,7 @@ fn log_refusals(refused: &[anyhow::Error], instance: Option<&Instance>) {
 fn say_what_is_missing(context: &Context) {
     context.report_problems();
     for problem in context.unreadable_homes() {
-        say(&format!("{problem}; waiting for it"));
+        say(&format!("{problem}; Pilotlight waits for this home"));
     }
     if context.has_no_home() {
         say(&demo_hint());

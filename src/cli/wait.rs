@@ -36,22 +36,22 @@ const WORD_MAX: usize = 40;
 /// Arguments of `wait`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// The sessions: each by its id or a unique prefix, its folder or its title. Default: every session that has not ended, and those that start meanwhile
+    /// The sessions, each by its id, the beginning of its id, its folder or its title. Default: every session that has not ended, and those that start during the wait
     #[arg(value_name = "NAME", add = ArgValueCompleter::new(complete))]
     sessions: Vec<String>,
-    /// What to wait for: `needs-you`, or a status such as `idle`, `ended` or `needs-permission`; several with commas. Default: `needs-you,idle,ended` for sessions that are named, else `needs-you`
+    /// What to wait for: a status such as `idle`, or `needs-you` for every status in which a session needs you. Separate several with commas. Default: `needs-you,idle,ended` if you name sessions, else `needs-you`
     #[arg(long, value_name = "STATUS", value_delimiter = ',', add = ArgValueCompleter::new(complete_status))]
     until: Vec<String>,
-    /// Wait until one of the sessions matches (the default)
+    /// Wait until one of the sessions has that status (the default)
     #[arg(long, conflicts_with = "all")]
     any: bool,
-    /// Wait until all of them match at once
+    /// Wait until all of the sessions have that status at the same time
     #[arg(long)]
     all: bool,
-    /// Give up after this time, such as `30m` or `1h30m`, with exit code 6; `0` only looks. Time in which the machine sleeps does not count
+    /// Give up after this time, such as `30m` or `1h30m`, with exit code 6; `0` checks once. Time that the machine sleeps does not count
     #[arg(long, value_name = "DURATION", value_parser = timeout)]
     timeout: Option<Span>,
-    /// Print JSON: one object for each session that matches
+    /// Print JSON: one object for each session that has that status
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -121,7 +121,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
             ExitCode::from(TIMED_OUT)
         }
         None => {
-            say("interrupted before there was a match");
+            say("interrupted before a session had that status");
             ExitCode::from(FAILED)
         }
     })
@@ -188,7 +188,7 @@ fn timed_out(timeout: Span, awaited: &Awaited) -> String {
     }
     let missing = if missing.is_empty() { String::new() } else { format!(": {}", missing.join("; ")) };
     if timeout < Span::seconds(1) {
-        return format!("no match now{missing}");
+        return format!("no session has that status now{missing}");
     }
     format!("timed out after {timeout}{missing}")
 }

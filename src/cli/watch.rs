@@ -42,7 +42,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
     }
     context.report_problems();
     for problem in context.unreadable_homes() {
-        say(&format!("{problem}; waiting for it"));
+        say(&format!("{problem}; Pilotlight waits for this home"));
     }
     let engine = context.engine_with_hosts(Purpose::Watch);
     let commander = engine.command_sender();

@@ -250,7 +250,7 @@ pub(crate) fn actions(source: &Source<'_>) -> Vec<Item> {
         let ways = [Action::End, Action::ForceQuit].into_iter().filter(|action| offered(source, *action).is_ok());
         let ways = ways.map(|action| (action, action.label())).filter_map(item);
         let what =
-            if has_open_tool(source.session) { "Its tool is killed; it can be resumed" } else { "It can be resumed" };
+            if has_open_tool(source.session) { "This kills its tool; you can resume it" } else { "You can resume it" };
         let ways = std::iter::once(Item::text(what)).chain(ways).collect();
         items.push(Item::submenu(ItemId::of(source.key, Kind::Ending), "End this session…", ways));
     }

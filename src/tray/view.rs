@@ -241,7 +241,7 @@ impl From<&str> for Text {
 }
 
 impl Text {
-    /// The name and the reason for the status: `▶ ml-train · Train again — 2 min, 8 tools, 45 s ago`.
+    /// The name and the reason for the status: `▶ ml-train · Train again — 2 min, 8 tools, last seen 45 s ago`.
     pub(crate) fn row(lead: Lead, name: RowName, short_reason: ShortReason, last: &LastProgress) -> Self {
         // Views must not differ by a time that is read later.
         let (short_reason, last) = if short_reason.has_last() {

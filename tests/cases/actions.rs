@@ -322,7 +322,7 @@ fn only_well_formed_ids_reach_a_command_line() {
 #[test]
 fn a_session_without_an_owner_is_resumed_only_when_it_is_over() {
     let story = mid_tool().owned(Owner::Never);
-    Case::of(story.clone(), 30, Kind::Terminal).refuses(Action::Resume, "just written by an unknown process");
+    Case::of(story.clone(), 30, Kind::Terminal).refuses(Action::Resume, "an unknown process just wrote its log");
     Case::of(story, 700, Kind::Terminal).allows(Action::Resume);
 }
 
@@ -377,7 +377,7 @@ fn a_question_is_answered_only_where_pilotlight_is_attached() {
     let form = || Ok(Form::read("user_input.requested", &json!({"requestId": "r", "question": "Why?"})).unwrap());
     for server in [ServerState::Attached, ServerState::Hosted(PID)] {
         let case = Case::of(reported(form()), 3, Kind::Sdk).server(server.clone());
-        case.says(Action::Answer, "answers what it asks you: 1 question open");
+        case.says(Action::Answer, "answers its open question");
         assert!(case.actions().contains(&"answer"));
         let unknown = Case::of(reported(Err("its form has more than one field".into())), 3, Kind::Sdk).server(server);
         unknown.refuses(Action::Answer, "answer it where it asks: its form has more than one field");
@@ -394,7 +394,7 @@ fn a_question_is_answered_only_where_pilotlight_is_attached() {
     let terminal = Case::of(story.clone(), 3, Kind::Terminal).server(ServerState::NotListening);
     terminal.refuses(Action::Answer, "answer it in its terminal");
     // A bridge reports the question, and answers it with releases of Copilot that it was tried with.
-    bridged(reported(form()), 3, Bridge::Joined).says(Action::Answer, "answers what it asks you");
+    bridged(reported(form()), 3, Bridge::Joined).says(Action::Answer, "answers its open question");
     bridged(reported(form()), 3, Bridge::Watches).refuses(Action::Answer, "untested with Copilot 1.2.3");
     let stdio = Case::of(story.clone(), 3, Kind::Sdk).server(ServerState::NotListening);
     stdio.refuses(Action::Answer, "answer it in the program that runs it");

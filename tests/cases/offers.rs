@@ -109,12 +109,13 @@ fn the_state_of_a_bridge_is_described_while_its_owner_lives() {
 #[test]
 fn case_243_no_tool_is_said_to_be_killed_where_none_is_open() {
     let working = Case::of(Story::prompted().requests(1, &["bash"]).tool(1, "t1", "bash"), 3, Kind::Terminal);
-    working.says(Action::End, "its tool is killed").says(Action::ForceQuit, "its tool may run on");
+    working.says(Action::End, "and kills its tool").says(Action::ForceQuit, "may leave its tool running");
     let thinking = Story::prompted().requests(1, &["bash"]).tool(1, "t1", "bash").done(2, "t1");
     let idle = Story::prompted().answer(1, "Done.").round_end(2);
     for story in [thinking, idle] {
         let case = Case::of(story, 3, Kind::Terminal);
-        case.says(Action::End, &format!("ends process {PID}: it can be resumed"));
-        case.says(Action::ForceQuit, &format!("kills process {PID}: nothing more is saved; it can be resumed"));
+        case.says(Action::End, &format!("ends process {PID}; you can resume the session"));
+        let kills = format!("kills process {PID} before it can save anything; you can resume the session");
+        case.says(Action::ForceQuit, &kills);
     }
 }

@@ -119,7 +119,7 @@ fn a_silent_connection_is_the_reason() {
 fn case_158_signs_of_life_are_no_answer() {
     let story = Story::prompted().looked(120, ProbeResult::Kept, Some(119));
     story.turns(60, Working, Quiet).turns(3600, Quiet, Stuck);
-    story.says(300, Quiet, "its model gives signs of life, no text for 5 min");
+    story.says(300, Quiet, "its model gives signs of life, but no text for 5 min");
     assert_eq!(story.next_probe(120), (Some(3590), WINDOW));
 }
 
@@ -135,7 +135,7 @@ fn what_cannot_be_seen_has_the_longer_limits_and_says_so() {
     for blind in [Blind::System, Blind::Shared, Blind::Client] {
         let story = Story::prompted().looked(60, ProbeResult::Unknown(blind), None);
         story.turns(120, Working, Quiet).turns(600, Quiet, Stuck);
-        story.says(120, Quiet, "no way to see whether it receives an answer");
+        story.says(120, Quiet, "Pilotlight cannot see whether it receives an answer");
     }
     let whole = Story::prompted().looked(60, ProbeResult::Silent { may_not_stream: true }, None);
     whole.turns(60, Working, Quiet).turns(600, Quiet, Stuck);

@@ -176,14 +176,14 @@ fn case_149_a_turn_shows_its_duration_and_its_tools() {
     }
     let turn = story.verdict(75 * 60).turn.unwrap();
     assert_eq!((turn.since, turn.tools), (story.moment(0).wall, 8));
-    assert_eq!(turn.words(None, story.moment(75 * 60).wall).as_deref(), Some("75 min, 8 tools"));
-    assert_eq!(turn.words(None, story.moment(12 * 60).wall).as_deref(), Some("12 min, 8 tools"));
+    assert_eq!(turn.words(None, story.moment(75 * 60).wall).as_deref(), Some("turn: 75 min, 8 tools"));
+    assert_eq!(turn.words(None, story.moment(12 * 60).wall).as_deref(), Some("turn: 12 min, 8 tools"));
     assert_eq!(turn.words(None, story.moment(59).wall), None);
     assert_eq!(Story::prompted().ran(1, "t1").verdict(1).turn.map(|turn| turn.tools), Some(1));
 
     let cut = Story::cut().ran(1, "t1").signs(2, 130, 20);
     let words = cut.verdict(130).turn.unwrap().words(None, cut.moment(130).wall);
-    assert_eq!(words.as_deref(), Some("at least 2 min, 1 tool"));
+    assert_eq!(words.as_deref(), Some("turn: at least 2 min, 1 tool"));
     let open = |story: &Story, at: i32| story.verdict(at).turn.is_some();
     assert!(!open(&story.clone().answers(4600, "Done."), 4601), "it is over");
     assert!(!open(&story.clone().owner_gone(), 4600), "its owner is gone");

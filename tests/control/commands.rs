@@ -200,7 +200,7 @@ fn case_114_text_that_may_mislead_is_not_approved_without_asking() {
     assert_eq!(output.status.code(), Some(4), "{output:?}");
     let (out, err) = texts(&output);
     assert!(out.contains("rm -rf /t\u{43c}p"), "it is shown: {out}");
-    assert!(err.contains("left open") && err.contains("on a terminal, with `pilotlight approve "), "{err}");
+    assert!(err.contains("left open") && err.contains("on a terminal with `pilotlight approve "), "{err}");
     let answered = |order: &Order| !matches!(&order.operation, Operation::Look(_));
     assert!(!double.orders().iter().any(answered), "{:?}", double.orders());
     assert_eq!(user.run(&["deny", "--yes", "00000001"]).status.code(), Some(0), "it can be denied without asking");
@@ -442,5 +442,5 @@ fn explain_names_the_request_that_can_be_answered() {
     session.prompt();
     session.asks_permission("r-1");
     let (out, _) = texts(&user.run(&["explain", "00000001"]));
-    assert!(out.contains("asks permission shell for ") && out.contains(", request r-1\n"), "{out}");
+    assert!(out.contains("asks permission to use shell, asked ") && out.contains(" ago; request r-1\n"), "{out}");
 }

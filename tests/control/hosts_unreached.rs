@@ -75,8 +75,8 @@ fn case_457_whose_machines_are_not_suggested_is_said() {
     let (code, text) = two.run(&["host", "suggest", "--json"]);
     assert!(code == Some(0) && running_time() - began < Duration::from_secs(10), "{text}");
     for line in [
-        "no machine of docker is listed: `docker ps --format {{.Names}}` did not answer within 2 s",
-        "no machine of podman is listed: `podman ps --format {{.Names}}` ended with exit code 125: cannot connect to Podman",
+        "docker listed no machine: `docker ps --format {{.Names}}` did not answer within 2 s",
+        "podman listed no machine: `podman ps --format {{.Names}}` ended with exit code 125: cannot connect to Podman",
         "wsl names more than 100 machines: only the first 100 are listed",
         "/.ssh/config cannot be read, so its hosts are not listed: it is a folder, not a file",
     ] {
@@ -85,7 +85,7 @@ fn case_457_whose_machines_are_not_suggested_is_said() {
     assert!(text.contains("\"vm100\"") && !text.contains("\"vm101\""), "{text}");
     install("docker", "yes name | head -c 2000000");
     let (_, text) = two.run(&["host", "suggest"]);
-    let line = "no machine of docker is listed: `docker ps --format {{.Names}}` printed more than 1 MiB";
+    let line = "docker listed no machine: `docker ps --format {{.Names}}` printed more than 1 MiB";
     assert_eq!(text.matches(line).count(), 1, "{text}");
 }
 
@@ -181,7 +181,7 @@ fn case_464_a_session_of_a_hook_on_another_machine_is_not_resumed_and_why_is_sai
     let report = ["report", "--agent", "other", "--session", "s1", "--state", "idle"];
     assert!(remote.run(&report).status.success());
     let (code, _, said) = texts(&near, &["resume", "--here", "s1"]);
-    assert_eq!(said, "pilotlight: it cannot be resumed: only the reports of a hook on devbox are known\n");
+    assert_eq!(said, "pilotlight: it cannot be resumed: Pilotlight knows only what a hook on devbox reports\n");
     assert_eq!(code, Some(4));
 }
 

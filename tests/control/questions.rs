@@ -238,7 +238,7 @@ fn a_question_is_shown_before_it_is_answered() {
     for (arguments, code, why) in [
         (&["--choice", "3"][..], 4, "no number 3"),
         (&["--text", "mauve"], 4, "it takes one of its choices"),
-        (&["blue"], 4, "none of its choices reads like this"),
+        (&["blue"], 4, "no choice reads like this"),
         (&["--decline"], 4, "not declined"),
         (&[], 4, "no terminal here to ask you on"),
         (&["--choice", "1", "--text", "red"], 2, "cannot be used with"),
@@ -252,7 +252,7 @@ fn a_question_is_shown_before_it_is_answered() {
     for (arguments, why) in [
         (&["--request", "odd", "--choice", "1"][..], "may not be what it looks like"),
         (&["--request", "unseen", "--choice", "1"], "a character that cannot be seen (U+001B)"),
-        (&["--choice", "1"], "the one shown here is `--request r-1`. It was left open"),
+        (&["--choice", "1"], "the one shown here is `--request r-1`. The question was left open"),
         (&["red"], "say which question"),
         (&["--cancel"], "say which question"),
     ] {
@@ -321,11 +321,11 @@ fn a_form_is_filled_in_field_by_field() {
     let first = json!({"color": "blue", "coats": 2, "rooms": ["attic", "hall"], "note": "a=b"});
     assert_eq!(given(), [first]);
     for (fields, code, why) in [
-        (&["color=blue"][..], 4, "its field coats must be filled in"),
-        (&["color=mauve", "coats=2"], 4, "color: none of its choices reads like this"),
+        (&["color=blue"][..], 4, "the form's field coats must be filled in"),
+        (&["color=mauve", "coats=2"], 4, "color: no choice reads like this"),
         (&["color=blue", "coats=6"], 4, "coats: its form does not allow this number"),
         (&["color=blue", "color=red", "coats=2"], 4, "color: it takes one value"),
-        (&["colour=blue"], 4, "it has no field colour; its fields: color, coats, rooms, note"),
+        (&["colour=blue"], 4, "the form has no field colour; its fields: color, coats, rooms, note"),
         (&["color"], 2, "NAME=VALUE"),
     ] {
         let output = run(fields);

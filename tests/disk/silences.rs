@@ -26,7 +26,7 @@ fn case_162_status_and_explain_say_how_long_nothing_has_happened() {
     let session = at_work(&user, 51);
     let _owner = session.owner(&user);
     let table = said(&user, &["status"]);
-    assert!(table.contains("50 s     running bash; 4 min, 1 tool, 50 s ago"), "{table}");
+    assert!(table.contains("50 s     running bash; turn: 4 min, 1 tool, last seen 50 s ago"), "{table}");
     let page = said(&user, &["explain", &session.id]);
     let line = page.lines().find(|line| line.starts_with("last seen")).unwrap();
     assert!(line.contains(" tool.execution_start (bash), in its log, ") && line.contains("Z (5"), "{line}");
@@ -41,7 +41,7 @@ fn case_162_the_live_table_counts_a_silence() {
     let _owner = session.owner(&user);
     let table = Tmux::start(user.pilotlight(&["live"]).env("TERM", "xterm-256color"), 120, 20);
     for age in ["50 s", "55 s"] {
-        table.shows(&format!("{age}     running bash; 4 min, 1 tool, {age} ago"));
+        table.shows(&format!("{age}     running bash; turn: 4 min, 1 tool, last seen {age} ago"));
     }
 }
 
@@ -51,10 +51,10 @@ fn case_162_the_live_table_forgets_a_silence_with_the_next_event() {
     let session = at_work(&user, 121);
     let _owner = session.owner(&user);
     let table = Tmux::start(user.pilotlight(&["live"]).env("TERM", "xterm-256color"), 120, 20);
-    table.shows("2 min    running bash; 4 min, 1 tool, 2 min ago");
+    table.shows("2 min    running bash; turn: 4 min, 1 tool, last seen 2 min ago");
     // Mere progress, which changes nothing else. Its age alone would be redrawn only half a minute later.
     session.log_event("assistant.reasoning", "{}");
-    let forgotten = || table.screen().contains("now      running bash; 4 min, 1 tool\n").then_some(());
+    let forgotten = || table.screen().contains("now      running bash; turn: 4 min, 1 tool\n").then_some(());
     wait_until(SOON / 2, "the silence is over", || table.screen(), forgotten);
 }
 

@@ -172,7 +172,7 @@ fn a_question_is_shown_and_answered_on_a_terminal() {
     let terminal = answer(&["Enter"]);
     wait_screen(&terminal, "the question was left open exited with 4");
     let terminal = answer(&["9", "Enter"]);
-    wait_screen(&terminal, "no number 9: it was left open exited with 4");
+    wait_screen(&terminal, "no number 9: the question was left open exited with 4");
     assert!(results(&stage.session).is_empty());
     let terminal = answer(&["2", "Enter"]);
     wait_screen(&terminal, "answered “blue” exited with 0");

@@ -284,14 +284,14 @@ fn case_195_a_bridge_is_shown_before_the_first_prompt() {
     let is_shown = || (status()[0]["sessions"][0]["bridge"] == "joined").then_some(());
     wait_until(COPILOT, "it is joined", || status().to_string(), is_shown);
     let words = bridged.pilot.run(&["bridge", "status"]).out;
-    assert!(words.contains("covered; permission requests are answered there"), "{words}");
+    assert!(words.contains("covered; to approve from here"), "{words}");
     assert!(!bridged.terminal.folder.types().iter().any(|kind| kind == "user.message"));
     assert_eq!(bridged.pilot.row_in_tray(&id).unwrap()["owner"]["bridge"], "joined");
     // Without a tray, the command itself meets the bridges.
     bridged.pilot.end_tray();
     let pilot = &bridged.pilot;
     let words = || pilot.run(&["bridge", "status"]).out;
-    let is_met = || words().contains("covered; permission requests are answered there").then_some(());
+    let is_met = || words().contains("covered; to approve from here").then_some(());
     wait_until(COPILOT, "the command meets the bridge", words, is_met);
     let rows = || serde_json::from_str::<Value>(&pilot.run(&["status", "--json"]).out).unwrap();
     let is_met = || (rows()[0]["owner"]["bridge"] == "joined").then_some(());
@@ -307,7 +307,7 @@ fn case_195_without_a_bridge_the_status_and_the_refusals_say_how_to_be_covered()
     terminal.enter("SCRIPT:tool Paint the fence");
     terminal.folder.wait("permission.requested");
     let status = bridge(&home, &model, &["status"]).out;
-    assert!(status.contains("not installed; `pilotlight bridge install` does it"), "{status}");
+    assert!(status.contains("not installed; `pilotlight bridge install` installs it"), "{status}");
     assert!(status.contains("not covered: run `pilotlight bridge install`, then restart it"), "{status}");
     let ran = without_tray(&home, &model, &["deny", "--yes", &terminal.folder.id()]);
     assert!(

@@ -118,7 +118,7 @@ fn opencode_reports_what_it_does_by_the_plugin_of_the_page() {
     shows(&terminal, "Ask anything");
     prompt(&terminal, "SCRIPT:tool Paint the fence");
     let asks = stage.wait(&terminal, "needs-input");
-    assert_eq!((&asks["agent"], &asks["because"]), (&"opencode".into(), &"waits for you, by its hook".into()));
+    assert_eq!((&asks["agent"], &asks["because"]), (&"opencode".into(), &"waits for you, says its hook".into()));
     assert_eq!(asks["owner"]["pid"], terminal.pid, "the agent itself, not what started the report");
     assert_eq!(asks["cwd"], stage.at("project").to_str().unwrap());
     terminal.press(&["Enter"]);

@@ -314,7 +314,7 @@ fn case_785_the_plugin_comes_and_goes_and_its_sessions_are_said_to_be_covered() 
     bridged.ask("script");
     let status = bridged.run_ok(&["bridge", "status"]).out;
     assert!(
-        status.contains("(opencode): on\n") && status.contains("covered; permission requests can be answered"),
+        status.contains("(opencode): on\n") && status.contains("covered; you can answer its permission requests"),
         "{status}"
     );
     bridged.run_ok(&["bridge", "remove", "--agent", "opencode", "--yes"]);

@@ -380,7 +380,7 @@ fn case_201b_an_interrupted_command_says_what_happened() {
     stage.wait_status("working", "");
     freeze(stage.server.pid());
     let mut one = Staying::start(stage.pilot.command_with_tray(&["stop", &id]));
-    one.wait_output("the tray is working on it");
+    one.wait_output("the tray is working on your order");
     one.signal(Signal::INT);
     assert_eq!(one.code(), Some(1), "{}", one.output());
     one.wait_output("interrupted; nothing was sent");

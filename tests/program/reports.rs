@@ -95,7 +95,7 @@ fn case_276_what_a_hook_reports_is_shown_as_such_until_it_is_over() {
     let (id, is) = ("ses_1", |status: &'static str| move |row: &Value| row["status"] == status);
     report(&user, "aider", id, "working", &["--title", "Fix the parser", "--cwd", "/srv/parser", "--reason", "pytest"]);
     let works = both(&user, &watch, id, is("working"));
-    assert_eq!(works["because"], "working, by its hook: pytest");
+    assert_eq!(works["because"], "working, says its hook: pytest");
     assert_eq!((&works["agent"], &works["cwd"]), (&"aider".into(), &"/srv/parser".into()));
     assert_eq!(works["label"], "parser · Fix the parser");
     assert_eq!((&works["owner"]["pid"], &works["owner"]["state"]), (&std::process::id().into(), &"alive".into()));
@@ -104,10 +104,10 @@ fn case_276_what_a_hook_reports_is_shown_as_such_until_it_is_over() {
 
     report(&user, "aider", id, "blocked", &[]);
     let asks = both(&user, &watch, id, is("needs-input"));
-    assert_eq!((&asks["because"], &asks["label"]), (&"waits for you, by its hook".into(), &works["label"]));
+    assert_eq!((&asks["because"], &asks["label"]), (&"waits for you, says its hook".into(), &works["label"]));
     report(&user, "aider", id, "idle", &[]);
     let idle = both(&user, &watch, id, is("idle"));
-    assert_eq!((&idle["because"], &idle["unseen"]), (&"idle, by its hook".into(), &true.into()));
+    assert_eq!((&idle["because"], &idle["unseen"]), (&"idle, says its hook".into(), &true.into()));
 
     let refusal = "only its hook's reports are known";
     for command in [&["stop"][..], &["approve", "--yes"]] {
@@ -150,7 +150,7 @@ fn case_860_a_session_of_an_agent_that_asks_over_a_hook_stays_with_its_process()
     both(&user, &watch, "ses_1", |row| row["status"] == "needs-input");
     other.hook("--session ses_1 --state blocked --title 'Another title' --reason 'rm -r .'");
     let row = both(&user, &watch, "ses_1", |row| row["because"].as_str().unwrap().contains("conflict"));
-    assert_eq!(row["because"], "waits for you, by its hook; conflict: two programs say that this session is theirs");
+    assert_eq!(row["because"], "waits for you, says its hook; conflict: two programs say that this session is theirs");
     assert_eq!((&row["name"], &row["owner"]["pid"]), (&"Paint the fence".into(), &own.0.id().into()));
     let refused = user.run(&["approve", "--yes", "ses_1"]);
     let why = String::from_utf8_lossy(&refused.stderr).into_owned();
@@ -296,7 +296,7 @@ fn case_279_many_reports_at_once_leave_the_newest() {
     let record: Value = serde_json::from_slice(&fs::read(reports(&user).join("s.json")).unwrap()).unwrap();
     report(&user, "aider", "s", "blocked", &["--reason", "last"]);
     let last = both(&user, &watch, "s", |row| row["status"] == "needs-input");
-    assert_eq!(last["because"], "waits for you, by its hook: last");
+    assert_eq!(last["because"], "waits for you, says its hook: last");
     assert!(record["reason"].as_str().unwrap().parse::<u32>().unwrap() < 50, "{record}");
     let lone = fs::read_dir(reports(&user)).unwrap().count();
     assert_eq!(lone, 2, "the record and the lock");

@@ -120,7 +120,7 @@ fn case_760_a_session_that_begins_later_counts() {
 fn case_761_what_is_not_so_in_time_ends_with_a_code_of_its_own() {
     let (user, a, b) = both();
     let _owners = (a.owner(&user), b.owner(&user));
-    let (now, later) = ("no match now", "timed out after 1 s");
+    let (now, later) = ("no session has that status now", "timed out after 1 s");
     for (timeout, why) in [("0", now), ("0s", now), ("0 ms", now), ("300ms", now), ("1s", later)] {
         let (code, said) = run(&user, &["--timeout", timeout, "--json", "Session 1"]);
         assert!(code == Some(6) && said.contains(&format!("{why}: project · Session 1 is working")), "{said}");

@@ -15,6 +15,6 @@ pub use background::{BackgroundView, SubAgentView};
 pub use finder::Finder;
 pub use label::{LABEL_DISTINCT_WIDTH, Label, ShortIds, short_id};
 pub use naming::distinguish;
-pub use row::{Background, OwnerView, RequestView, Row};
+pub use row::{Background, NEARLY_FULL, OwnerView, RequestView, Row};
 pub use summary::folded;
 pub use summary::{State, Summary, limit_ended, sort};

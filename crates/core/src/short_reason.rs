@@ -22,7 +22,7 @@ pub enum ShortReason {
         /// The open tool's process is busy: slow, but not stuck.
         runs_long: bool,
     },
-    /// A turn is at work: `12 min, 8 tools, 45 s ago`, with the time at which something last happened.
+    /// A turn is at work: `12 min, 8 tools, last seen 45 s ago`, with the time at which something last happened.
     Turn(TurnView, Time),
     /// Something else is at work, or was until it died unseen: `1 background agent, last seen 45 s ago`, with the same time.
     Work(Box<str>, Time),
@@ -154,7 +154,11 @@ pub(super) fn next_lull(last: Time, now: Time) -> Time {
 
 /// "last seen 45 s ago".
 pub(super) fn last_seen(last: Time, now: Time) -> Option<String> {
-    lull(last, now).map(|lull| format!("last seen {lull} ago"))
+    lull(last, now).map(|lull| seen(&lull))
+}
+
+fn seen(lull: &str) -> String {
+    format!("last seen {lull} ago")
 }
 
 /// An open turn as it is shown.
@@ -175,32 +179,33 @@ impl TurnView {
         Self { since: turn.opened.wall, tools: turn.used, older: !turn.start_known }
     }
 
-    /// "12 min, 8 tools, 45 s ago"; "last seen 45 s ago" if that is how old it is. `last`: when something last happened, if
-    /// that is to be said.
+    /// "12 min, 8 tools, last seen 45 s ago"; "last seen 45 s ago" if that is how old it is. `last`: when something last
+    /// happened, if that is to be said.
     fn full_words(self, last: Option<Time>, now: Time) -> String {
         let (lull, since) = (last.and_then(|last| lull(last, now)), now - self.since);
         if let Some(lull) = lull.as_ref().filter(|_| self.tools == 0)
             && last.is_some_and(|last| age_step(now - last) == age_step(since))
         {
-            return format!("last seen {lull} ago");
+            return seen(lull);
         }
         let at_least = if self.older { "at least " } else { "" };
         let tools = match self.tools {
             0 => String::new(),
             n => format!(", {}", counted(n as usize, "tool")),
         };
-        let ago = lull.map(|lull| format!(", {lull} ago")).unwrap_or_default();
+        let ago = lull.map(|lull| format!(", {}", seen(&lull))).unwrap_or_default();
         if since < SECONDS {
             return format!("just begun{tools}{ago}");
         }
         format!("{at_least}{}{tools}{ago}", age(since))
     }
 
-    /// "12 min, 8 tools, 45 s ago", for a table: in its first minute only "last seen 45 s ago", so that a turn full of
-    /// events is not redrawn every few seconds. `last`: when something last happened, if that is to be said.
+    /// "turn: 12 min, 8 tools, last seen 45 s ago", for a table: in its first minute only "last seen 45 s ago", so that a
+    /// turn full of events is not redrawn every few seconds. `last`: when something last happened, if that is to be said.
     pub fn words(self, last: Option<Time>, now: Time) -> Option<String> {
         if now - self.since >= Span::minutes(1) {
-            return Some(self.full_words(last, now));
+            let words = self.full_words(last, now);
+            return Some(if words.starts_with("last") { words } else { format!("turn: {words}") });
         }
         last_seen(last?, now)
     }
@@ -244,15 +249,21 @@ mod tests {
         };
         for (last, words) in [
             (9, "2 min, 8 tools"),
-            (10, "2 min, 8 tools, 10 s ago"),
-            (51, "2 min, 8 tools, 50 s ago"),
-            (60, "2 min, 8 tools, 1 min ago"),
+            (10, "2 min, 8 tools, last seen 10 s ago"),
+            (51, "2 min, 8 tools, last seen 50 s ago"),
+            (60, "2 min, 8 tools, last seen 1 min ago"),
         ] {
             assert_eq!(turn(120, 8, last), words);
         }
-        assert_eq!((turn(40, 1, 30), turn(150, 0, 51)), ("40 s, 1 tool, 30 s ago".into(), "150 s, 50 s ago".into()));
+        assert_eq!(
+            (turn(40, 1, 30), turn(150, 0, 51)),
+            ("40 s, 1 tool, last seen 30 s ago".into(), "150 s, last seen 50 s ago".into())
+        );
         // Since its prompt.
-        assert_eq!((turn(51, 0, 51), turn(150, 0, 149)), ("last seen 50 s ago".into(), "150 s, 2 min ago".into()));
+        assert_eq!(
+            (turn(51, 0, 51), turn(150, 0, 149)),
+            ("last seen 50 s ago".into(), "150 s, last seen 2 min ago".into())
+        );
         assert_eq!(turn(7, 0, 7), "6 s");
         let compacts = |last| ShortReason::Work("compacting its history".into(), before(last)).words(now);
         assert_eq!(compacts(9), "compacting its history");
@@ -264,9 +275,9 @@ mod tests {
         let now = Moment::of(Time(1_700_000_000_000));
         let view = TurnView { since: now.wall - Span::minutes(75), tools: 12, older: true };
         let words = |columns, last| ShortReason::Turn(view, now.wall - Span::seconds(last)).words_within(columns, now);
-        assert_eq!(words(40, 51), "at least 75 min, 12 tools, 50 s ago");
-        assert_eq!((words(35, 51), words(34, 51)), (words(40, 51), "at least 75 min, 50 s ago".into()));
-        assert_eq!((words(24, 51), words(0, 51)), ("last seen 50 s ago".into(), words(40, 51)));
+        assert_eq!(words(50, 51), "at least 75 min, 12 tools, last seen 50 s ago");
+        assert_eq!((words(45, 51), words(44, 51)), (words(50, 51), "at least 75 min, last seen 50 s ago".into()));
+        assert_eq!((words(34, 51), words(0, 51)), ("last seen 50 s ago".into(), words(50, 51)));
         assert_eq!((words(24, 0), words(20, 0)), ("at least 75 min".into(), "at least 75 min".into()));
         let silent = ShortReason::Silent { since: now, what: "x".into(), runs_long: false };
         assert_eq!(silent.words_within(0, now), "silent 0 s");

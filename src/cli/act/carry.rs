@@ -204,7 +204,7 @@ async fn submit(
         Err(_) => {
             match asked.tray().filter(|process| is_stopped(*process)) {
                 Some(_) => say(&waiting_for(asked.tray())),
-                None => say("the tray is working on it; Ctrl-C cancels it as long as nothing was sent"),
+                None => say("the tray is working on your order; until it sends something, Ctrl-C cancels the order"),
             }
             asked.next().await?
         }

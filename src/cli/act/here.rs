@@ -53,7 +53,7 @@ pub(in crate::cli) fn command_there(
     host: &str,
 ) -> Result<Vec<OsString>, String> {
     if let Agent::Reported(_) = agent {
-        return Err(format!("it cannot be resumed: only the reports of a hook on {host} are known"));
+        return Err(format!("it cannot be resumed: Pilotlight knows only what a hook on {host} reports"));
     }
     let Some(host) = context.hosts().find(|one| *one.name == *host) else {
         return Err("that machine is no longer in the settings".into());

@@ -27,14 +27,13 @@ use tokio::time::Instant;
 pub(in crate::cli) struct Arguments {
     #[command(flatten)]
     session: MaybeNamed,
-    /// The answer: the words of a choice, or any text if the question takes one. Without it, and without an option that
-    /// answers, you are asked on the terminal
+    /// The words of a choice, or any text if the question takes text. If you give no answer, the command asks you for it
     #[arg(value_name = "ANSWER", conflicts_with_all = ["choice", "text", "decline", "cancel"])]
     answer: Option<String>,
     /// Pick the choice with this number, counted from 1
     #[arg(long, value_name = "N", conflicts_with_all = ["text", "decline", "cancel"])]
     choice: Option<usize>,
-    /// Answer in your own words; for a plan, say what to change
+    /// Answer in your own words; for a plan, say what the agent should change
     #[arg(long, value_name = "TEXT", conflicts_with_all = ["decline", "cancel"])]
     text: Option<String>,
     /// Fill in a field of a form; repeat it for each field, and for each choice of a field that takes several
@@ -46,8 +45,8 @@ pub(in crate::cli) struct Arguments {
     /// Dismiss a form without answering
     #[arg(long)]
     cancel: bool,
-    /// The id of the question to show or answer; without it, the oldest is shown, with its id. Needed with an answer in
-    /// the arguments, because another question may have come meanwhile
+    /// The question's id, which `answer NAME` shows. Default: the oldest question. If you give an answer, you must also
+    /// name its question, because the session may have asked another one since
     #[arg(long, value_name = "RID")]
     request: Option<String>,
 }
@@ -115,7 +114,7 @@ fn answer(context: &Context, arguments: &Arguments, session: &Picked) -> anyhow:
     if arguments.has_answer() && arguments.request.is_none() {
         // The question that the user had in mind may have been answered since, and another have taken its place.
         return Ok(refuse(&format!(
-            "say which question this answers: the one shown here is `--request {}`. It was left open",
+            "say which question this answers: the one shown here is `--request {}`. The question was left open",
             form.request
         )));
     }
@@ -129,7 +128,7 @@ fn answer(context: &Context, arguments: &Arguments, session: &Picked) -> anyhow:
     };
     // Servers do not check answers, so an invalid one is refused here.
     if let Err(why) = form.result(&answer) {
-        return Ok(refuse(&format!("{why}: it was left open")));
+        return Ok(refuse(&format!("{why}: the question was left open")));
     }
     let operation =
         Operation::Answer(Reply::Give { request: form.request.to_string(), shown: form.mark(), with: answer.into() });
@@ -156,7 +155,7 @@ fn from_arguments(arguments: &Arguments, form: &Form) -> Result<Option<FormAnswe
     if let Some(doubt) = form.texts().find_map(find_confusable) {
         let why = "the question may not be what it looks like";
         return Err(format!(
-            "{why}: {}. It was left open. Read it, and answer on a terminal, with `pilotlight answer NAME` alone",
+            "{why}: {}. The question was left open. Read it, and answer on a terminal, with `pilotlight answer NAME` alone",
             doubt.words()
         ));
     }
@@ -247,16 +246,24 @@ fn fields(given: &[(String, String)], form: &Form) -> Result<FormAnswer, String>
     if let Some((unknown, _)) = given.iter().find(|(given, _)| !fields.iter().any(|field| *field.name == **given)) {
         let names: Vec<_> = fields.iter().map(|field| name(&field.name)).collect();
         let names = if names.is_empty() { "none".into() } else { names.join(", ") };
-        return Err(format!("it has no field {}; its fields: {names}. It was left open", name(unknown)));
+        return Err(format!(
+            "the form has no field {}; its fields: {names}. The question was left open",
+            name(unknown)
+        ));
     }
     let mut values = serde_json::Map::new();
     for field in fields {
         let given: Vec<_> = given.iter().filter(|(name, _)| *field.name == **name).map(|(_, value)| &**value).collect();
         if given.is_empty() && field.is_required {
-            return Err(format!("its field {} must be filled in, too: it was left open", name(&field.name)));
+            return Err(format!(
+                "the form's field {} must be filled in, too: the question was left open",
+                name(&field.name)
+            ));
         }
         if !given.is_empty() {
-            let value = field.value(&given).map_err(|why| format!("{}: {why}; it was left open", name(&field.name)))?;
+            let value = field
+                .value(&given)
+                .map_err(|why| format!("{}: {why}; the question was left open", name(&field.name)))?;
             values.insert(field.name.to_string(), value);
         }
     }
@@ -265,7 +272,8 @@ fn fields(given: &[(String, String)], form: &Form) -> Result<FormAnswer, String>
 
 fn nth(number: usize, form: &Form) -> Result<FormAnswer, String> {
     let index = number.checked_sub(1).filter(|index| *index < form.choices.len());
-    let invalid = || format!("it has {} choices, and no number {number}: it was left open", form.choices.len());
+    let invalid =
+        || format!("there are {} choices, and no number {number}: the question was left open", form.choices.len());
     index.map(FormAnswer::Choice).ok_or_else(invalid)
 }
 
@@ -276,13 +284,16 @@ fn in_words(words: &str, form: &Form) -> Result<FormAnswer, String> {
     let mut matching = form.choices.iter().enumerate().filter(|(_, choice)| reads(&choice.words));
     match (matching.next(), matching.next()) {
         (Some((index, _)), None) => Ok(FormAnswer::Choice(index)),
-        (Some(_), Some(_)) => Err("two of its choices read like this: pick one by --choice; it was left open".into()),
+        (Some(_), Some(_)) => {
+            Err("two choices read like this: pick one by --choice; the question was left open".into())
+        }
         (None, _) if form.takes_text => Ok(FormAnswer::Text(words.to_owned())),
         (None, _) => {
             // A choice may also be given by its value, or by its title alone.
             let value = form.fields().first().map(|field| (field.name.to_string(), field.value(&[words])));
             let Some((name, Ok(value))) = value.filter(|_| form.fields().len() == 1) else {
-                let why = "none of its choices reads like this, and it takes no other answer: it was left open";
+                let why =
+                    "no choice reads like this, and the question takes no other answer: the question was left open";
                 return Err(why.into());
             };
             Ok(FormAnswer::Fields([(name, value)].into_iter().collect()))

@@ -25,20 +25,20 @@ use tokio::time::Instant;
 pub(in crate::cli) struct Arguments {
     #[command(flatten)]
     session: MaybeNamed,
-    /// Answer the request with this id instead of the oldest, without asking; `pilotlight explain NAME` lists them
+    /// Take the request with this id instead of the oldest, and do not ask you; `pilotlight explain NAME` lists the ids
     #[arg(long, value_name = "RID", conflicts_with = "all")]
     request: Option<String>,
-    /// Answer every open request, one after another
+    /// Take every open request of the session, one after another
     #[arg(long)]
     all: bool,
-    /// Answer whatever NAME asks, without asking you. Without a terminal to ask on, this or `--request` is needed
+    /// Do not ask you. A command without a terminal needs this option or `--request`
     #[arg(long, conflicts_with = "ask", requires = "id")]
     yes: bool,
-    /// Show each request, and ask before answering it, even with `--request`
+    /// Show each request and ask you, even with `--request`
     #[arg(long)]
     ask: bool,
-    /// Answer the request only if its text has this SHA-256, even if it may not be what it looks like; `approve` prints
-    /// the SHA-256 of such a request
+    /// Do nothing unless the request's text has this SHA-256. `approve --request RID` prints it if the text may not be
+    /// what it looks like
     #[arg(long, value_name = "HASH", requires = "request", conflicts_with = "ask")]
     sha256: Option<String>,
 }
@@ -48,7 +48,7 @@ pub(in crate::cli) struct Arguments {
 pub(in crate::cli) struct Approve {
     #[command(flatten)]
     which: Arguments,
-    /// Also add the rules that the request suggests: shows them, and asks you. Claude Code only
+    /// Also add the permission rules that the request suggests; shows them and asks you first. Claude Code only
     #[arg(long, conflicts_with_all = ["all", "yes", "sha256"])]
     always: bool,
 }
@@ -61,7 +61,7 @@ pub(in crate::cli) struct Deny {
     /// Tell the agent why. Claude Code and opencode only
     #[arg(long, value_name = "TEXT")]
     note: Option<String>,
-    /// Stop its turn as well; the agent then never reads the note. Claude Code and opencode only
+    /// Also stop the session's turn; the agent then never reads the note. Claude Code and opencode only
     #[arg(long)]
     stop: bool,
 }
@@ -198,7 +198,7 @@ fn answer_one(
     }
     match &arguments.sha256 {
         Some(meant) if !meant.eq_ignore_ascii_case(&sha256(&request.text)) => {
-            return Ok(refuse("the request's text has another SHA-256: it was left open"));
+            return Ok(refuse("the request's text has another SHA-256: the request was left open"));
         }
         None if verb.approves
             && !arguments.asks()
@@ -208,14 +208,14 @@ fn answer_one(
             let (session, hash) = (&session.id, sha256(&request.text));
             let by_hash = format!("`pilotlight approve {session} --request {id} --sha256 {hash}`");
             return Ok(refuse(&format!(
-                "part of the request may not be what it looks like{why}. It was left open. Read it, and answer it on a terminal, with `pilotlight approve {session}`. A script can approve exactly this text with {by_hash}"
+                "part of the request may not be what it looks like{why}. The request was left open. Read and answer it on a terminal with `pilotlight approve {session}`. A script can approve exactly this text with {by_hash}"
             )));
         }
         _ => {}
     }
     if verb.always {
         let Some(rules) = suggested_rules(session, &id) else {
-            return Ok(refuse("the request suggests no rule that could be shown: it was left open"));
+            return Ok(refuse("the request suggests no rule that could be shown: the request was left open"));
         };
         say(&format!("also allowed from now on: {rules}"));
         if confirm("Approve this request, and allow that from now on?") != Some(true) {

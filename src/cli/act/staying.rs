@@ -193,7 +193,7 @@ pub(super) async fn answer_requests_here(
             line = lines.recv() => line,
             _ = observed.wait_for(|observed| !observed.open.contains(&Open::Request(request.clone()))) => {
                 let _ = writeln!(io::stderr());
-                say("it is no longer open: it was answered elsewhere, or its turn has ended");
+                say("the request is no longer open: somebody answered it elsewhere, or its turn has ended");
                 continue;
             }
         };

@@ -35,12 +35,12 @@ const PROGRAMS: [&[u8]; 3] = [b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xb
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// The name under which its sessions are shown; without one, choose a machine that `host suggest` finds
+    /// The machine's name, which its sessions are shown with. Without it, choose from the list of `host suggest`
     name: Option<String>,
-    /// What `ssh` connects to, if that is not the name: a host of your ssh config, or user@address
+    /// The destination for `ssh`, if it is not NAME: a host of your ssh config, or user@address
     #[arg(long, value_name = "DEST", conflicts_with = "command", requires = "name")]
     ssh: Option<String>,
-    /// The program to copy, if this one does not run there: unpacked from a release
+    /// A `pilotlight` unpacked from a release, to copy if this program cannot run on the machine
     #[arg(long, value_name = "FILE")]
     program: Option<PathBuf>,
     /// Do not ask first
@@ -49,7 +49,7 @@ pub(super) struct Arguments {
     /// Wait for Enter at the end: the terminal was opened for this
     #[arg(long, hide = true)]
     wait: bool,
-    /// Instead of `ssh`: the words that run a command there, such as `docker exec -i box`
+    /// The command that reaches the machine instead of `ssh`, such as `docker exec -i box`
     #[arg(last = true, value_name = "COMMAND", requires = "name")]
     command: Vec<String>,
 }

@@ -16,9 +16,9 @@ use tokio::runtime::Runtime;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// Its name in the settings
+    /// The machine's name in the settings
     name: String,
-    /// Leave the program that `host add` copied where it is
+    /// Leave the copy of Pilotlight on the machine
     #[arg(long)]
     keep_program: bool,
     /// Do not ask first

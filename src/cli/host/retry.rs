@@ -12,7 +12,7 @@ use std::process::ExitCode;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// Its name in the settings; without one, all that are not reached
+    /// The machine's name in the settings. Default: all machines that are not reached
     name: Option<String>,
 }
 

@@ -42,8 +42,7 @@ impl<'a> Row<'a> {
     }
 }
 
-const NONE: &str =
-    "no machine was found that is not in the settings: `pilotlight host add NAME --ssh USER@ADDRESS` adds one";
+const NONE: &str = "found no machine to add: `pilotlight host add NAME --ssh USER@ADDRESS` adds one";
 
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<ExitCode> {
     context.report_problems();

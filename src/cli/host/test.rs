@@ -54,7 +54,7 @@ pub(super) fn run(context: &Context, name: &str) -> anyhow::Result<ExitCode> {
         }
         Ok::<_, io::Error>(Some("the connection ended".to_owned()))
     };
-    let late = format!("it did not tell of its sessions within {} s", TOLD_WITHIN.as_secs());
+    let late = format!("it did not send its sessions within {} s", TOLD_WITHIN.as_secs());
     let why = match wait(&runtime, async { timeout(TOLD_WITHIN, tried).await }) {
         Some(Ok(told)) => told?,
         Some(Err(_)) => Some(late),

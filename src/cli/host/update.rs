@@ -12,13 +12,13 @@ use std::process::ExitCode;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// Its name in the settings
+    /// The machine's name in the settings
     #[arg(required_unless_present = "all", conflicts_with = "all")]
     name: Option<String>,
-    /// Every machine that `host add` copied a program to
+    /// Update every machine that `host add` copied Pilotlight to
     #[arg(long)]
     all: bool,
-    /// The program to copy, if this one does not run there: unpacked from a release
+    /// A `pilotlight` unpacked from a release, to copy if this program cannot run on the machine
     #[arg(long, value_name = "FILE")]
     program: Option<PathBuf>,
     /// Do not ask first

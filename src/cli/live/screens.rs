@@ -1,9 +1,10 @@
 //! What the live table shows in its own place: all that is known of a session, and what the keys do.
 
 use super::super::explain::{Line, NAME_WIDTH, Refusals, Shows, page};
-use super::super::table::Style;
+use super::super::table::{Style, UNSEEN, mark_of};
+use super::SELECTED;
 use super::selection::{ACTING, offered, packed};
-use pilotlight_core::fleet::{Row, Session};
+use pilotlight_core::fleet::{NEARLY_FULL, Row, Session};
 use pilotlight_core::limits::Limits;
 use pilotlight_core::text::{counted, fit, wrap};
 use pilotlight_core::time::Moment;
@@ -104,17 +105,23 @@ fn folded(name: &str, value: &str, width: Option<usize>) -> Vec<String> {
 /// What the keys do, from line `from` on. Corrects `from` if nothing is there.
 pub(super) fn help(from: &mut usize, style: Style) -> Vec<String> {
     let others = [
-        ("Enter", "show all that is known of the selected session; press again to go back"),
-        ("m", "in that page: show all of it, and why some actions are not possible"),
-        ("up, down, k, j", "choose a session; in that page and this help: scroll"),
+        ("t", "try again to reach other machines"),
+        ("Enter", "explain it: show its details; again: go back"),
+        ("m", "in the details: show all, and why an action is not possible"),
+        ("up, down, k, j", "select a session; in details and help: scroll"),
         ("?", "show this help; press again to go back"),
-        ("q", "quit; in that page and this help, like Esc: go back"),
+        ("q", "quit; in details and help: go back, like Esc"),
     ];
+    let marks = [
+        (SELECTED, "the selected session, which the keys act on"),
+        (UNSEEN, "finished or asked something since you last looked"),
+        (NEARLY_FULL, "has used more than 90 % of its context"),
+    ];
+    let marks = marks.map(|(mark, means)| (mark_of(mark, style.unicode).trim_end(), means));
     let acting = ACTING.map(|(_, key, does)| (key, does));
-    let keys = acting.into_iter().chain(others).flat_map(|(key, does)| folded(key, does, style.width));
-    let about = "A key acts on the session that is marked, if that action is possible now.";
-    let about = wrap(about, style.width.unwrap_or(usize::MAX));
-    let lines: Vec<_> = keys.chain([String::new()]).chain(about).collect();
+    let folded = |(key, does)| folded(key, does, style.width);
+    let keys = acting.into_iter().chain(others).flat_map(folded);
+    let lines: Vec<_> = keys.chain([String::new()]).chain(marks.into_iter().flat_map(folded)).collect();
     let own = packed(["Esc back", "j/k scroll"].map(str::to_owned), style);
     let room = room(&own, style);
     scrolled(&lines, own, from, room)
@@ -198,7 +205,7 @@ mod tests {
                 seen.extend(lines);
             }
             assert!(height < 24 || from == 0, "nothing to scroll");
-            for key in ["a", "n", "o", "q", "A key acts"] {
+            for key in ["a", "n", "o", "q", "›", "•", "◕"] {
                 assert!(seen.iter().any(|line| line.starts_with(key)), "{key}: {seen:#?}");
             }
         }

@@ -115,11 +115,11 @@ pub(super) fn details(row: &Row, now: Time, style: Style) -> Vec<String> {
 
 /// The keys that act, each with what it does at most, in the order of the hints.
 pub(super) const ACTING: [(Key, &str, &str); 6] = [
-    (Key::Approve, "a", "approve its permission request, once: shows it first"),
-    (Key::Deny, "d", "deny it"),
-    (Key::Answer, "n", "answer its question: shows it first"),
-    (Key::Reconnect, "r", "reconnect, and have it continue; or resume it"),
-    (Key::Stop, "s", "stop its turn; or end it, after asking"),
+    (Key::Approve, "a", "show its request and ask you whether to approve it"),
+    (Key::Deny, "d", "show its request and ask you whether to deny it"),
+    (Key::Answer, "n", "show its question and ask you for the answer"),
+    (Key::Reconnect, "r", "reconnect it and let it continue, or resume it"),
+    (Key::Stop, "s", "stop its turn, or ask you whether to end it"),
     (Key::Show, "o", "show its terminal"),
 ];
 

@@ -22,14 +22,14 @@ fn case_162_a_row_says_when_something_last_happened_as_of_the_moment_it_is_shown
     let last = LastProgress::at(Time(100_000));
     let row = |name: &str, since: i64| Text::row(WORKS, named(name, 0), ShortReason::Turn(turn, Time(since)), &last);
     let now = Moment::of(Time(151_000));
-    assert_eq!(row("a", 0).at(now), "▶ a — 150 s, 8 tools, 50 s ago");
+    assert_eq!(row("a", 0).at(now), "▶ a — 150 s, 8 tools, last seen 50 s ago");
     assert_eq!(row("a", 0), row("a", 100_000), "a view does not differ by progress alone");
     assert_ne!(
         row("a", 0),
         Text::row(WORKS, named("a", 0), ShortReason::Turn(turn, Time(0)), &LastProgress::default())
     );
     // Of words that are too long, that is the last to go.
-    assert_eq!(row(&"n".repeat(99), 0).at(now), format!("▶ {}… — 150 s, 50 s ago", "n".repeat(27)));
+    assert_eq!(row(&"n".repeat(99), 0).at(now), format!("▶ {}… — last seen 50 s ago", "n".repeat(24)));
     let older = TurnView { since: Time(-4_500_000), tools: 12, older: true };
     let row = Text::row(WORKS, named(&"n".repeat(99), 0), ShortReason::Turn(older, Time(0)), &last);
     assert_eq!(row.at(now), format!("▶ {}… — last seen 50 s ago", "n".repeat(24)));

@@ -122,16 +122,16 @@ fn case_815_the_status_of_the_bridge_says_which_sessions_it_covers() {
     install(pilot.command_with_tray(&[]));
     of(
         &older.id(),
-        "not covered: it started before the bridge was installed; enter /reload-plugins there, or restart it",
+        "not covered: it started before the bridge was installed; enter /reload-plugins in it, or restart it",
     );
     let younger = home.start(&[]);
-    of(&younger.id(), "covered; what it asks can be answered");
+    of(&younger.id(), "covered; you can answer what it asks");
     younger.enter("SCRIPT:touch Paint the fence");
-    of(&younger.id(), "covered; permission requests can be answered");
+    of(&younger.id(), "covered; you can answer its permission requests");
     older.enter("/reload-plugins");
     older.wait_screen("Reloaded");
     older.enter("SCRIPT:touch Paint the fence");
-    of(&older.id(), "covered; permission requests can be answered");
+    of(&older.id(), "covered; you can answer its permission requests");
 }
 
 #[test]

@@ -36,7 +36,7 @@ const EARLY: Duration = Duration::from_secs(3);
 
 /// Words of a reason.
 const SILENT: &str = "its connection to the model has been silent";
-const UNSEEN: &str = "no way to see whether it receives";
+const UNSEEN: &str = "cannot see whether it receives";
 const UNANSWERED: [&str; 2] = ["the network does not answer", "cannot reach its model"];
 
 impl Limits {

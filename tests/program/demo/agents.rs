@@ -149,7 +149,7 @@ fn case_314_a_demo_shows_sessions_of_other_agents_and_whose_they_are() {
         ("de14", "working", "running exec_command"),
         ("de13", "needs-permission", "asks for permission: Bash"),
         ("de15", "needs-permission", "probably asks in its terminal: curl -O https://example.org/fonts.zip"),
-        ("de16", "needs-input", "by its hook: may it change index.md?"),
+        ("de16", "needs-input", "says its hook: may it change index.md?"),
     ] {
         spied.wait_row(id, &format!("is {status}"), |row| row["status"] == status && because(row, words));
     }

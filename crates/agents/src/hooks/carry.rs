@@ -259,6 +259,6 @@ impl<A: Asks> channel::Bridge for HookBridge<A> {
     }
 
     async fn let_answer(&self, _context: &ActionContext) -> Result<String, Failure> {
-        Err(Failure::refusal(Step::Answer, "Pilotlight may already answer there"))
+        Err(Failure::refusal(Step::Answer, "you have already let Pilotlight answer in this session"))
     }
 }

@@ -31,7 +31,7 @@ pub(super) fn answer(action: Action, session: &Session) -> Result<Does, Refusal>
     } else {
         reachable(session, Instead::AnswerThere)?;
     }
-    let verb = if action == Action::Approve { "allows" } else { "refuses" };
+    let verb = if action == Action::Approve { "approves" } else { "denies" };
     Ok(Does::Answers { verb, open })
 }
 

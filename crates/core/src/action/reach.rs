@@ -124,10 +124,14 @@ fn release(session: &Session) -> Box<str> {
 pub fn bridge_words(session: &Session) -> Option<String> {
     let words = match bridge_of(session)? {
         Bridge::Watches => untried(&release(session)),
-        Bridge::Joined => "a bridge reaches its terminal; permission requests are answered there".into(),
-        Bridge::Declined => "a bridge reaches its terminal, but may not answer requests: you said no there".into(),
-        Bridge::Asking => "a bridge reaches its terminal, where Copilot asks whether it may answer requests".into(),
-        Bridge::Elevated => "a bridge reaches its terminal, and may answer its permission requests".into(),
+        Bridge::Joined => "connected, but you have not let it answer permission requests".into(),
+        Bridge::Declined => {
+            "connected, but you said no when Copilot asked whether it may answer permission requests".into()
+        }
+        Bridge::Asking => {
+            "connected; Copilot asks you in its terminal whether it may answer permission requests".into()
+        }
+        Bridge::Elevated => "connected, and may answer its permission requests".into(),
     };
     Some(if session.control.old_bridge { format!("{words}; {OTHER_VERSION}") } else { words })
 }

@@ -140,7 +140,7 @@ fn case_757_what_no_hook_asks_is_left_to_the_terminal_with_its_reason() {
     let mut session = with(|it| it.observed.allows = Allows::Process);
     session.control.bridge = Some(Bridge::Elevated);
     session.observed.facts.requests.push(request("shell"));
-    let approves = Ok(Does::Answers { verb: "allows", open: 1 });
+    let approves = Ok(Does::Answers { verb: "approves", open: 1 });
     assert_eq!(offer(Action::Approve, &session, Status::NeedsPermission), approves);
 }
 
@@ -165,7 +165,7 @@ fn case_784_what_a_bridge_asks_of_a_session_that_is_reported_is_answered_and_no_
         it.control.bridge = Some(Bridge::Elevated);
         it.observed.facts.requests.push(request("shell"));
     };
-    let approves = Ok(Does::Answers { verb: "allows", open: 1 });
+    let approves = Ok(Does::Answers { verb: "approves", open: 1 });
     assert_eq!(offered(Action::Approve, &bridged), (Status::NeedsPermission, approves), "it does not wear off");
     let read_only = || Err(Refusal::ReadOnly { why: why() });
     for action in [Action::Stop, Action::End, Action::Resume, Action::Continue, Action::LetAnswer] {
@@ -289,7 +289,7 @@ fn a_request_is_answered_as_was_said() {
         it.control.bridge = Some(Bridge::Elevated);
         it.observed.facts.requests.push(request("shell"));
     });
-    for (action, verb) in [(Action::Approve, "allows"), (Action::Deny, "refuses")] {
+    for (action, verb) in [(Action::Approve, "approves"), (Action::Deny, "denies")] {
         assert_eq!(offer(action, &session, Status::NeedsPermission), Ok(Does::Answers { verb, open: 1 }));
     }
 }

@@ -22,8 +22,8 @@ pub use crate::words::reason::Background;
 use crate::words::reason::{Because, Note, Reason};
 use serde::Serialize;
 
-/// The mark of a session whose context is nearly full.
-const NEARLY_FULL: (&str, &str) = ("◕", "%");
+/// The mark of a session whose context is nearly full, and the same in ASCII.
+pub const NEARLY_FULL: (&str, &str) = ("◕", "%");
 /// How late a session may prompt itself before it is said that it was to.
 const WAKES_WITHIN: Span = Span::minutes(1);
 
@@ -384,8 +384,8 @@ impl Row {
     }
 
     /// Why it has its status, how long its turn has taken, and at work how long ago something last happened: "bash is
-    /// open; 12 min, 8 tools, 45 s ago". The text of a permission request comes first, if known: "rm -rf build (asks
-    /// permission: shell)".
+    /// open; turn: 12 min, 8 tools, last seen 45 s ago". The text of a permission request comes first, if known: "rm -rf
+    /// build (asks permission: shell)".
     pub fn reason(&self, now: Time) -> String {
         self.reason_with(self.status.is_work().then(|| self.last()), now)
     }

@@ -8,7 +8,7 @@ pub(super) const UNKNOWN: &str = "it has a form that Pilotlight does not know";
 /// The keys that a field of any type may have. An unknown key might restrict the valid values, so it is an error.
 const ABOUT_KEYS: [&str; 4] = ["type", "title", "description", "default"];
 /// The reason given for words that no choice has.
-const NO_CHOICE: &str = "none of its choices reads like this";
+const NO_CHOICE: &str = "no choice reads like this";
 /// The reason given for a field of an unsupported type.
 const UNSUPPORTED: &str = "its form asks for more than choices, texts and numbers";
 
@@ -236,7 +236,7 @@ fn choice(of: &[FieldOption], words: &str) -> Result<Option<Value>, &'static str
     };
     let mut read = of.iter().filter(reads);
     match (read.next(), read.next()) {
-        (Some(_), Some(_)) => Err("two of its choices read like this"),
+        (Some(_), Some(_)) => Err("two choices read like this"),
         (named, _) => Ok(named.map(|named| named.value.clone())),
     }
 }

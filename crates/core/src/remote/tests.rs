@@ -93,7 +93,7 @@ fn case_406_what_needs_a_screen_there_is_not_offered() {
     assert_eq!(can(&over(true)), [Action::Stop, Action::End, Action::Resume]);
     assert_eq!(can(&over(false)), [Action::Stop, Action::End], "what runs a command there opens no terminal");
     let why = offer(Action::Approve, &over(true), Status::Idle).unwrap_err().to_string();
-    assert_eq!(why, "devbox does not say whether it can be done there");
+    assert_eq!(why, "devbox does not say whether this is possible");
 }
 
 #[test]

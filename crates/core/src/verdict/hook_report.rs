@@ -133,8 +133,8 @@ mod tests {
     #[test]
     fn case_270_a_hooks_word_is_taken_for_twenty_minutes() {
         for (said, status, words) in [
-            (HookActivity::Working, Status::Working, "working, by its hook: cargo test"),
-            (HookActivity::Blocked, Status::NeedsInput, "waits for you, by its hook: cargo test"),
+            (HookActivity::Working, Status::Working, "working, says its hook: cargo test"),
+            (HookActivity::Blocked, Status::NeedsInput, "waits for you, says its hook: cargo test"),
         ] {
             let fresh = after(said, 19);
             assert_eq!((fresh.status, fresh.since, &*fresh.because.to_string()), (status, START, words));
@@ -154,7 +154,7 @@ mod tests {
         for minutes in [0, 20, 10_000] {
             let idle = after(HookActivity::Idle, minutes);
             assert_eq!((idle.status, idle.since, idle.recheck_at), (Status::Idle, START, None));
-            assert_eq!(idle.because.to_string(), "idle, by its hook: cargo test");
+            assert_eq!(idle.because.to_string(), "idle, says its hook: cargo test");
         }
     }
 }

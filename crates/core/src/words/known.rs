@@ -14,18 +14,20 @@ pub fn owner(session: &Session, clock: impl Fn(Time) -> String) -> String {
     let observed = &session.observed;
     let started = |at: &Option<Time>| at.map(|at| format!(", started {}", clock(at))).unwrap_or_default();
     match &observed.owner {
-        Owner::Never if observed.hook_report.is_some() => "none, the process that ran its hook has ended".into(),
-        Owner::Never if observed.is_untold => format!("not known, this release of {} does not say", observed.agent),
-        Owner::Never => format!("none, {}", observed.agent.no_owner()),
+        Owner::Never if observed.hook_report.is_some() => "none: the process that ran its hook has ended".into(),
+        Owner::Never if observed.is_untold => format!("not known: this release of {} does not say", observed.agent),
+        Owner::Never => format!("none: {}", observed.agent.no_owner()),
         Owner::Alive { pid, started: at } => format!("process {pid}, alive{}", started(at)),
         owner @ Owner::Opened { pid, started: at } => {
             let lacks = if owner.is_unprompted(&observed.facts) { "not prompted yet" } else { "its lock is gone" };
             let since = at.map(|at| format!(", open since {}", clock(at))).unwrap_or_default();
             format!("process {pid}, {lacks}{since}")
         }
-        Owner::Unheld { pid } => format!("not known, its lock names process {pid}, which does not have it open"),
+        Owner::Unheld { pid } => {
+            format!("not known: its lock names process {pid}, which does not have the session open")
+        }
         Owner::Gone { pid, .. } => format!("{}, gone, {}", process(*pid), observed.agent.left_behind()),
-        Owner::Doubtful { pid, why } => format!("not known, {}", doubtful(*pid, *why)),
+        Owner::Doubtful { pid, why } => format!("not known: {}", doubtful(*pid, *why)),
         Owner::Unknown { pid } => {
             format!("{}, which cannot be inspected: {UNSEEN}", process(*pid))
         }
@@ -81,7 +83,7 @@ mod tests {
             session.observed.owner = is;
             owner(&session, |at| format!("at {}", at.0))
         };
-        assert_eq!(words(Owner::Never), "none, no process is known to run it");
+        assert_eq!(words(Owner::Never), "none: no process is known to run it");
         assert_eq!(words(Owner::Alive { pid: 7, started: None }), "process 7, alive");
         let started = Some(Time(1_700_000_000_000));
         let opened = words(Owner::Opened { pid: 7, started });

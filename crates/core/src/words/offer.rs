@@ -5,9 +5,8 @@ use crate::text::counted;
 said! {
     /// What an action would do.
     Does {
-        Answers { verb: &'static str, open: usize } =>
-            "{verb} what it asks for, once: {} open", counted(*open, "request");
-        Replies { open: usize } => "answers what it asks you: {} open", counted(*open, "question");
+        Answers { verb: &'static str, open: usize } => "{verb} {}, once", one_of(*open, "request");
+        Replies { open: usize } => "answers {}", one_of(*open, "question");
         Recovers { by: Way } => "{by}";
         Continues { by: Option<Way>, after_turn: bool, sends: Sends } =>
             "{}{}{sends}", first(*by), if *after_turn { "when its turn is over, " } else { "" };
@@ -16,13 +15,13 @@ said! {
             "stops the running turn{}, not the session",
             if *even_if_waiting { ", even if it only waits for you" } else { "" };
         Ends { pid: u32, tool: bool } =>
-            "ends process {pid}: {}it can be resumed", if *tool { "its tool is killed, and " } else { "" };
+            "ends process {pid}{}; you can resume the session", if *tool { " and kills its tool" } else { "" };
         Kills { pid: u32, tool: bool } =>
-            "kills process {pid}: nothing more is saved{}; it can be resumed",
-            if *tool { ", its tool may run on" } else { "" };
+            "kills process {pid} before it can save anything{}; you can resume the session",
+            if *tool { ", and may leave its tool running" } else { "" };
         ShowsTerminal => "brings its terminal to the front";
-        EndsHosting => "detaches: the server that Pilotlight started for it ends, and it can be resumed";
-        Detaches => "detaches; if no other client has it open, its server ends its work";
+        EndsHosting => "detaches, and ends the server that Pilotlight started for it; you can resume the session";
+        Detaches => "detaches; if no other program is attached, the server ends the session's work";
         There { what: Box<str> } => "{what}";
         ResumesThere { host: Box<str> } => "opens a terminal that resumes it on {host}";
         AsksThere =>
@@ -37,7 +36,7 @@ said! {
         Attach => "attaches to its server, shows its requests here and keeps the connection";
         AttachAndStop => "attaches to its server, stops the silent turn and keeps the connection";
         Host =>
-            "resumes it in a server of Pilotlight's own, for as long as Pilotlight runs, {}; its instructions are kept if its log has them",
+            "resumes it in a server of Pilotlight's own, which ends with Pilotlight; it continues {}, but with its instructions if its log has them",
             without_program(true);
         Resume => "resumes it in a terminal, in its folder";
     }
@@ -51,6 +50,15 @@ said! {
         GoOn => "tells it to continue; your last prompt is not sent again, since a tool may have run";
         GoOnThere => "tells it in its terminal to continue; your last prompt is not sent again, since a tool may have run";
         Nothing => "sends nothing until you tell it to continue once more";
+    }
+}
+
+/// `its open request`, `one of its 2 open requests`.
+fn one_of(open: usize, what: &str) -> String {
+    if open == 1 {
+        format!("its open {what}")
+    } else {
+        format!("one of its {}", counted(open, &format!("open {what}")))
     }
 }
 

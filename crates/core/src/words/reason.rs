@@ -21,7 +21,7 @@ said! {
     /// Why a session has its status.
     Reason {
         Unread => "no process has it open";
-        Unowned { limit: Span } => "no process has it open, silent for more than {limit}";
+        Unowned { limit: Span } => "no process has it open, and it has been silent for more than {limit}";
         There { words: Box<str>, ended_denied: bool } => "{words}";
         ShutDown => "shut down";
         ShutDownAfterError { fault: Fault } => "shut down after an error: {fault}";
@@ -56,9 +56,9 @@ said! {
         Unheard { silence: Span, proof: Proof, agent: Agent } =>
             "{}{proof}{}", some(*silence > Span::ZERO, "silent ", silence, ", "),
             some(!matches!(proof, Proof::Unread { .. }), "; ", tries_again(agent), "");
-        Answered => "the answer has come, its turn has not ended yet";
+        Answered => "the answer has come, but its turn has not ended yet";
         MayContinue => "answered; in autopilot it may continue by itself";
-        WithoutMessage => "a round ended without a message";
+        WithoutMessage => "the model stopped without an answer";
         Works { work: Work, background: Background } => "{work}{background}";
         InBackground { background: Background } => "{}", background.parts().join(", ");
         WorksAsStated { by: Cow<'static, str> } => "{by} says that it works";
@@ -132,9 +132,9 @@ said! {
         Silent { age: Span, in_one_piece: bool } =>
             "its connection to the model has been silent {}{}",
             lasting(*age), if *in_one_piece { "; the answer may come in one piece" } else { "" };
-        Kept { age: Span } => "its model gives signs of life, no text {}", lasting(*age);
+        Kept { age: Span } => "its model gives signs of life, but no text {}", lasting(*age);
         NoConnection { agent: Agent } => "no connection to a model is open; {}", tries_again(agent);
-        Unknown => "no way to see whether it receives an answer";
+        Unknown => "Pilotlight cannot see whether it receives an answer";
     }
 }
 
@@ -390,7 +390,7 @@ fn by_its_hook(said: HookActivity, reason: Option<&str>) -> String {
         HookActivity::Blocked => "waits for you",
         HookActivity::Idle => "idle",
     };
-    format!("{what}, by its hook{}", reason.map(|reason| format!(": {reason}")).unwrap_or_default())
+    format!("{what}, says its hook{}", reason.map(|reason| format!(": {reason}")).unwrap_or_default())
 }
 
 fn lasting(age: Span) -> String {

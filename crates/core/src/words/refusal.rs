@@ -16,7 +16,7 @@ said! {
     /// Why an action is refused.
     Refusal {
         UnderWay { action: Action } => "{} is under way", action.name();
-        Unanswering { no_answer: NoAnswer } => "{no_answer}, so what it does now is unknown";
+        Unanswering { no_answer: NoAnswer } => "{no_answer}, so the session's state is unknown";
 
         ReadOnly { why: Cow<'static, str> } => "{why}";
 
@@ -30,10 +30,10 @@ said! {
         UntriedHook { agent: Agent, release: Box<str> } =>
             "bridge untested with {agent} {release}: use its terminal, or set `bridge-untried`";
         StopOnlyThere { agent: Agent } =>
-            "press Esc in its terminal, or end it: {agent} stops only there";
+            "press Esc in its terminal: other programs cannot stop {agent}";
         NoOrders { agent: Agent, resumable: bool } => "{agent} takes no prompts from other programs: {}",
             if *resumable { "resume it in a terminal" } else { "prompt it yourself" };
-        NeverKilled => "end it instead: a killed process leaves its tool running";
+        NeverKilled => "end the session instead: a killed process leaves its tool running";
         Supervised { stop: Box<str> } => "its supervisor would start it again: to end it, type `{stop}`";
         InBackground { attach: Box<str> } => "it runs in the background: to see it, type `{attach}`";
 
@@ -41,8 +41,8 @@ said! {
             "its folder {} is gone: run `pilotlight resume {id} --in DIR`", plain(folder, FOLDER_MAX);
 
         NoProcess => "no process runs it";
-        NothingToStop => "no process runs it, there is nothing to stop";
-        NothingToEnd => "no process runs it, there is nothing to end";
+        NothingToStop => "no process runs it, so there is nothing to stop";
+        NothingToEnd => "no process runs it, so there is nothing to end";
         Unheld { pid: u32 } => "its lock names process {pid}, which does not have it open";
         Opened { pid: u32 } =>
             "process {pid} has it open, not prompted yet: continue there";
@@ -59,7 +59,7 @@ said! {
 
         OfProgram => "a program runs it, not a terminal";
         NotShown { why: Cow<'static, str> } => "{why}";
-        NoTurn => "no turn is open, there is nothing to stop";
+        NoTurn => "no turn is open, so there is nothing to stop";
         NotAttached => "Pilotlight is not attached to it";
 
         Hosted => "it runs in a server of Pilotlight's own: detach instead";
@@ -73,7 +73,7 @@ said! {
         IsService { pid: u32 } =>
             "process {pid} serves all terminals: close the session in its terminal";
         ServesTerminals { pid: u32 } =>
-            "process {pid} serves all terminals: which one shows this is unknown";
+            "process {pid} serves all terminals: which one shows the session is unknown";
         Contested { agent: Agent } =>
             "{}: close one in its terminal", agent.contested();
         OthersOpen { pid: u32, others: usize } =>
@@ -90,13 +90,13 @@ said! {
             if *resumable { ": resume it instead" } else { "" };
         NoPrompt => "its last prompt is not known";
         ResumeAndTell => "resume it in a terminal, then send it a prompt";
-        StopFirst => "its turn is still open: stop that first";
-        ToolRan => "a tool has run since: its work might be done twice";
+        StopFirst => "stop its turn first: it is still open";
+        ToolRan => "a tool has run since your prompt: its work might be done twice";
         TurnOpen => "its turn is still open";
         SendThere => "resume it in a terminal, then send the prompt there";
         TriedEnough =>
             "tried {ATTEMPTS} times without a completed turn: send it a prompt";
-        OwnerUnknown => "its log was just written by an unknown process";
+        OwnerUnknown => "an unknown process just wrote its log";
         JustResumed => "it was just resumed: its new process does not show yet";
         NotAnId { agent: Agent } => "its id is not a valid {agent} id";
 
@@ -105,7 +105,7 @@ said! {
         Managed => "your organisation's policy requires a person: answer it in its terminal";
         Watched { release: Box<str> } => "bridge untested with Copilot {release}: use its terminal, or set `bridge-untried`";
         AnswerThere =>
-            "answer it in its terminal; `pilotlight let-answer` lets Pilotlight answer later ones";
+            "answer it in its terminal; `pilotlight let-answer` lets Pilotlight answer later requests";
         Declined => "you said no to Pilotlight in its terminal: answer it there";
         AsksFirst => "Copilot asks in its terminal whether Pilotlight may answer: answer that first";
 
@@ -121,15 +121,15 @@ said! {
         AtServer => "its server already takes your answers";
         BridgeUnheard => "{}", UNHEARD;
         NoBridge { remedy: Remedy } => "there is no bridge to its terminal{remedy}";
-        MayAnswer => "Pilotlight may already answer there";
+        MayAnswer => "you have already let Pilotlight answer in this session";
         OnlyWatches { release: Box<str> } => "{}", untried(release);
         DeclinedForSession =>
             "you said no to Pilotlight in its terminal: restart the session";
         AlreadyAsking => "Copilot is already asking in its terminal";
-        Autopilot => "not possible in autopilot: Copilot asks nobody there";
+        Autopilot => "not possible in autopilot, in which Copilot asks nobody";
         There { host: Box<str>, why: Box<str> } => "on {host}: {why}";
         Unreached { host: Box<str>, unreached: Unreached } => "{host} is {unreached}";
-        Untold { host: Box<str> } => "{host} does not say whether it can be done there";
+        Untold { host: Box<str> } => "{host} does not say whether this is possible";
         ShownThere { host: Box<str> } => "its terminal is on {host}, and nothing on this machine shows it";
         ResumedThere { host: Box<str> } =>
             "resume it on {host}: it cannot be resumed from here";

@@ -52,7 +52,7 @@ impl Disk {
     /// Holds a session of the history from now on, and reads what a list shows of it.
     pub(crate) fn load(&mut self, world: &mut World, key: &Key) -> Result<(), Outcome> {
         if !self.may_touch(key) {
-            return Err(Outcome::Refused("its file system does not answer, so what it does now is unknown".into()));
+            return Err(Outcome::Refused("its file system does not answer, so the session's state is unknown".into()));
         }
         let (mut reader, mut session) = self.new_session(key, world.now().wall);
         let reading = reading(&world.config, &self.owners, &self.process_scans, world.now());

@@ -473,7 +473,7 @@ impl RemoteShell {
 fn flooding() -> String {
     let (line, noise) = (LINE_MAX >> 10, NOISE_MAX >> 10);
     format!(
-        "what answers there prints too much for a shell: more than {noise} KiB when it starts, or a line of more than {line} KiB"
+        "the program that answers prints too much for a shell: more than {noise} KiB when it starts, or a line of more than {line} KiB"
     )
 }
 

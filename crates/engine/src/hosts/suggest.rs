@@ -170,11 +170,11 @@ async fn ask(source: &'static Source) -> Result<Vec<Named>, String> {
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     // Has `wsl` print UTF-8.
     command.env("WSL_UTF8", "1");
-    let nothing = |why: &str| format!("no machine of {} is listed: `{}` {why}", source.name, source.words.join(" "));
+    let nothing = |why: &str| format!("{} listed no machine: `{}` {why}", source.name, source.words.join(" "));
     let told = timeout(WITHIN, tell(&mut command)).await;
     let ProgramOutput { printed, stderr, status } = match told {
         Ok(Ok(told)) => told,
-        Ok(Err(why)) => return Err(format!("no machine of {} is listed: {why}", source.name)),
+        Ok(Err(why)) => return Err(format!("{} listed no machine: {why}", source.name)),
         Err(_) => return Err(nothing(&format!("did not answer within {} s", WITHIN.as_secs()))),
     };
     if printed.len() as u64 > PRINTED_MAX {

@@ -63,7 +63,7 @@ const UNRESOLVED: &str = "Could not resolve hostname ";
 
 /// That a host has said too much for as long.
 pub(super) fn flood(after: Duration) -> String {
-    format!("for {} s it sent more than any Pilotlight has to tell, without a pause", after.as_secs())
+    format!("for {} s it sent more data than Pilotlight ever sends", after.as_secs())
 }
 
 /// Why `ssh` did not connect, if it did not.

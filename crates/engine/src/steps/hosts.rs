@@ -274,7 +274,7 @@ impl Machines<'_> {
                 format!("{name} has no such session any more")
             } else {
                 let why = host.trouble().unwrap_or("the tray is still connecting to it");
-                format!("{name} is not reached: {why}; it is tried again now")
+                format!("{name} is not reached: {why}; Pilotlight tries again now")
             });
         };
         if action.is(ActionFlag::OpensWindow) {
@@ -292,7 +292,7 @@ impl Machines<'_> {
             let judged = origin::check(pending.caller, false, allowed, shown.session, self.world.now().wall);
             if let Err(why) = judged {
                 return refuse(format!(
-                    "a tool of a session may have started this program: it {why}. Answer in the menu or popup, or in a terminal that was open before the session"
+                    "a tool of a session may have started this program: it {why}. Answer in Pilotlight's menu or popup, or in a shell that is older than the session"
                 ));
             }
         }

@@ -162,10 +162,10 @@ impl Engine {
         let judged = origin::check(pending.caller, pending.is_click(), allowed, session, now);
         let Err(why) = judged else { return Ok(()) };
         let unclear = format!("a tool of the session may have started this program: it {why}");
-        const ALLOWS: &str = "the setting `scripts-may-answer` allows this in later sessions";
+        const ALLOWS: &str = "The setting `scripts-may-answer` allows this in later sessions";
         if !pending.is_by_other() {
             return Err(format!(
-                "{unclear}. Answer in the session's own terminal, start `pilotlight` and answer in its menu, or use a terminal that was open before the session, or a new login outside of tmux and screen; {ALLOWS}"
+                "{unclear}. Answer in the session's terminal, in Pilotlight's menu, or in a shell that is older than the session. {ALLOWS}"
             ));
         }
         let requested = match operation.approved() {
@@ -177,7 +177,7 @@ impl Engine {
             let requested = requested.map(|id| id.as_str().into());
             self.world.update_control(&key, |control| control.approval_requested = requested);
         }
-        Err(format!("{unclear}. Pilotlight asks you instead: approve or answer in its menu or popup; {ALLOWS}"))
+        Err(format!("{unclear}. Pilotlight asks you instead: approve or answer in its menu or popup. {ALLOWS}"))
     }
 
     fn run_or_postpone(&mut self, pending: PendingOrder, may_wait: MayWait) {
@@ -213,7 +213,7 @@ impl Engine {
         let is_new = matches!(may_wait, MayWait::ForAnything);
         let action = pending.order.operation.action();
         if !self.disk.may_touch(key) {
-            return Next::Refuse("its file system does not answer, so what it does now is unknown".into());
+            return Next::Refuse("its file system does not answer, so the session's state is unknown".into());
         }
         // What only shows something needs no log.
         if action.excludes_others() {

@@ -23,7 +23,7 @@ fn a_reason_has_the_age_of_the_turn_or_the_text_of_the_request() {
     let works = Row { last_progress: Some(now), ..row(Status::Working, "running bash") };
     assert_eq!(works.reason(now), "running bash");
     let works = Row { turn: turn(START), ..works };
-    assert_eq!(works.reason(now), "running bash; 12 min, 8 tools");
+    assert_eq!(works.reason(now), "running bash; turn: 12 min, 8 tools");
     assert_eq!(works.reason(START + Span::seconds(59)), "running bash", "nothing in the first minute");
     let asks = |text: Option<&str>| {
         let text = text.map(Into::into);
@@ -34,9 +34,9 @@ fn a_reason_has_the_age_of_the_turn_or_the_text_of_the_request() {
     assert_eq!(asks(Some("rm -rf\nbuild")).reason(now), "rm -rf build (asks for permission: shell)");
     assert_eq!(asks(None).reason(now), "asks for permission: shell");
     let asks = Row { turn: turn(START), ..asks(None) };
-    assert_eq!(asks.reason(now), "asks for permission: shell; 12 min, 8 tools");
+    assert_eq!(asks.reason(now), "asks for permission: shell; turn: 12 min, 8 tools");
     let other = Row { status: Status::NeedsInput, ..asks };
-    assert_eq!(other.reason(now), "asks for permission: shell; 12 min, 8 tools");
+    assert_eq!(other.reason(now), "asks for permission: shell; turn: 12 min, 8 tools");
 }
 
 #[test]
@@ -47,10 +47,10 @@ fn case_293_a_turn_that_was_silent_from_its_beginning_tells_its_age_once() {
         Row { turn, ..row(status, "silent 2 min") }.reason(now)
     };
     assert_eq!(silent(Status::Quiet, 1, 0), "silent 2 min");
-    assert_eq!(silent(Status::Stuck, 1, 3), "silent 2 min; 2 min, 3 tools");
+    assert_eq!(silent(Status::Stuck, 1, 3), "silent 2 min; turn: 2 min, 3 tools");
     assert_eq!(silent(Status::Stuck, 59, 0), "silent 2 min");
-    assert_eq!(silent(Status::Stuck, 60, 0), "silent 2 min; 3 min", "it said something before");
-    assert_eq!(silent(Status::NeedsInput, 1, 0), "silent 2 min; 2 min");
+    assert_eq!(silent(Status::Stuck, 60, 0), "silent 2 min; turn: 3 min", "it said something before");
+    assert_eq!(silent(Status::NeedsInput, 1, 0), "silent 2 min; turn: 2 min");
 }
 
 #[test]
@@ -59,15 +59,15 @@ fn case_162_a_row_at_work_says_when_it_was_last_seen() {
     let last_seen = |row: &Row, seconds| Row { last_progress: Some(now - Span::seconds(seconds)), ..row.clone() };
     let works = Row { turn: turn(START), ..row(Status::Working, "running bash") };
     for (seconds, age, reason) in [
-        (0, "now", "running bash; 12 min, 8 tools"),
-        (9, "now", "running bash; 12 min, 8 tools"),
-        (10, "10 s", "running bash; 12 min, 8 tools, 10 s ago"),
-        (51, "50 s", "running bash; 12 min, 8 tools, 50 s ago"),
-        (299, "4 min", "running bash; 12 min, 8 tools, 4 min ago"),
+        (0, "now", "running bash; turn: 12 min, 8 tools"),
+        (9, "now", "running bash; turn: 12 min, 8 tools"),
+        (10, "10 s", "running bash; turn: 12 min, 8 tools, last seen 10 s ago"),
+        (51, "50 s", "running bash; turn: 12 min, 8 tools, last seen 50 s ago"),
+        (299, "4 min", "running bash; turn: 12 min, 8 tools, last seen 4 min ago"),
     ] {
         let row = last_seen(&works, seconds);
         assert_eq!((row.age(now).unwrap(), row.reason(now)), (age.to_owned(), reason.to_owned()));
-        assert_eq!(row.brief_reason(now), "running bash; 12 min, 8 tools", "an age is next to it");
+        assert_eq!(row.brief_reason(now), "running bash; turn: 12 min, 8 tools", "an age is next to it");
     }
     let early = Row { turn: turn(now - Span::seconds(59)), ..works };
     assert_eq!(last_seen(&early, 51).reason(now), "running bash; last seen 50 s ago");
@@ -76,7 +76,7 @@ fn case_162_a_row_at_work_says_when_it_was_last_seen() {
     assert_eq!(last_seen(&without_turn, 900).reason(now), "1 background agent; last seen 15 min ago");
     // A session that waits for the user is not silent.
     let asks = Row { turn: turn(START), ..row(Status::NeedsInput, "asks") };
-    assert_eq!(last_seen(&asks, 51).reason(now), "asks; 12 min, 8 tools");
+    assert_eq!(last_seen(&asks, 51).reason(now), "asks; turn: 12 min, 8 tools");
 }
 
 #[test]

@@ -168,7 +168,7 @@ impl Engine {
         if !self.disk.agenda.is_reading(key) {
             return self.run_or_postpone(pending, may_wait);
         }
-        let why = "its log is long, and still being read, so what it does now is unknown; nothing was sent: try again in a moment";
+        let why = "its log is long, and still being read, so nothing was sent: try again in a moment";
         refuse(&pending, why);
     }
 

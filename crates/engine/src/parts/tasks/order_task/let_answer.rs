@@ -48,7 +48,7 @@ impl OrderTask {
             let Some(wait) = wait.filter(is_ahead) else { return Ok(()) };
             if started.elapsed() > QUIET_WITHIN {
                 return Err(Failure::refused(
-                    "somebody is typing in its terminal, and the question would catch the keys: nothing was asked; try again later",
+                    "somebody is typing in its terminal, so Copilot was not told to ask: try again later",
                 ));
             }
             if !std::mem::replace(&mut is_said, true) {
