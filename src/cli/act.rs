@@ -63,7 +63,7 @@ pub(super) struct Reconnect {
     /// settings
     #[arg(long = "continue", conflicts_with = "resend")]
     go_on: bool,
-    /// Do not ask first if the session would lack what its program gave it: tools, hooks and perhaps instructions
+    /// Do not ask first, even if the session would lose the tools, hooks and instructions of its program
     #[arg(long)]
     yes: bool,
 }

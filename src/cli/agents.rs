@@ -22,7 +22,7 @@ const SLIPS_MAX: usize = 1;
 /// The agents that a command is limited to.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(super) struct Agents {
-    /// Only the sessions of this agent, such as `codex`, or an agent that `report` names; repeat the option for several
+    /// Only the sessions of this agent, such as `codex` or one that uses `pilotlight report`; repeat the option for several
     #[arg(long = "agent", value_name = "NAME", add = ArgValueCompleter::new(complete))]
     names: Vec<String>,
     /// Only the sessions on the machine with this name in the settings; repeat the option for several

@@ -271,11 +271,14 @@ fn turn(page: &mut Page, session: &Session, now: Moment) {
         TurnPhase::AwaitsOpenWork => ", but a tool or request is still open",
     };
     let opened = ago(now, turn.opened.wall);
-    let used = number_of(turn.used.into(), "tool");
-    page.line("turn", format!("open for {opened}; {used} used, {} succeeded; {said}{phase}", turn.succeeded));
+    let used = match turn.used {
+        0 => "no tool used".to_owned(),
+        used => format!("{} used, {} succeeded", number_of(used.into(), "tool"), turn.succeeded),
+    };
+    page.line("turn", format!("open for {opened}; {used}; {said}{phase}"));
     for tool in &turn.tools {
         let command = tool.command.as_deref().map(|command| format!(": {command}")).unwrap_or_default();
-        page.line("open tool", format!("{}, since {} ago{command}", tool.name, ago(now, tool.at.wall)));
+        page.line("open tool", format!("{}, started {} ago{command}", tool.name, ago(now, tool.at.wall)));
     }
 }
 

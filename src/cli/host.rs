@@ -45,7 +45,7 @@ enum Action {
     Add(add::Arguments),
     /// List the machines in the settings, and whether the running tray reaches them
     List(List),
-    /// Connect to a machine, and report what is found; the running tray connects again, too
+    /// Connect to a machine, and report each step; makes the running tray connect again, too
     Test(Named),
     /// Make the running tray try again at once, for one machine or for all that it does not reach
     Retry(retry::Arguments),

@@ -59,7 +59,7 @@ use std::process::ExitCode;
 #[command(version = crate::VERSION, about, max_term_width = 100)]
 struct Arguments {
     /// A home: the folder in which an agent keeps its sessions. Repeat the option for several homes. Default: each agent's
-    /// usual home (such as $COPILOT_HOME, else ~/.copilot), the `homes` in the settings, and the homes of running agents
+    /// usual home (for Copilot, $COPILOT_HOME or ~/.copilot), the `homes` in the settings, and the homes of running agents
     #[arg(long, value_name = "DIR", global = true, display_order = 900)]
     home: Vec<PathBuf>,
     /// When to use colours. `auto` uses them on a terminal, but never if NO_COLOR is set, and always if CLICOLOR_FORCE is
@@ -99,7 +99,7 @@ enum Command {
     Stop(act::Stop),
     /// Reconnect a session that lost its permissions, or whose turn was cut off
     Reconnect(act::Reconnect),
-    /// Resume a session in a new terminal; without a name, let you choose a session
+    /// Resume a session in a new terminal; without a name, choose one from a list
     Resume(resume::Arguments),
     /// Show a session's terminal: bring its window to the front
     Show(asking::MaybeNamed),

@@ -39,7 +39,7 @@ pub(super) struct Arguments {
     /// The sessions, each by its id, the beginning of its id, its folder or its title. Default: every session that has not ended, and those that start during the wait
     #[arg(value_name = "NAME", add = ArgValueCompleter::new(complete))]
     sessions: Vec<String>,
-    /// What to wait for: a status such as `idle`, or `needs-you` for every status in which a session needs you. Separate several with commas. Default: `needs-you,idle,ended` if you name sessions, else `needs-you`
+    /// What to wait for: a status such as `idle`, or `needs-you` for every status in which a session needs you. Separate several statuses with commas. Default: `needs-you,idle,ended` if you name sessions, else `needs-you`
     #[arg(long, value_name = "STATUS", value_delimiter = ',', add = ArgValueCompleter::new(complete_status))]
     until: Vec<String>,
     /// Wait until one of the sessions has that status (the default)

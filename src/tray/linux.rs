@@ -292,14 +292,16 @@ fn follow_bus(
 fn missing(event: &BusEvent) -> Option<String> {
     Some(match event {
         BusEvent::Unavailable(reason) => {
-            format!("no icon and no notifications, because there is no session bus ({reason}); {WORKS_WITHOUT_ICON}")
+            format!("no icon and no notifications, because there is no session bus: {reason}. {WORKS_WITHOUT_ICON}")
         }
         BusEvent::Connected { panel: false } => format!(
-            "no icon yet, because there is no panel with a system tray (GNOME needs its AppIndicator extension); it comes when one \
-             does, and {WORKS_WITHOUT_ICON}"
+            "no icon yet, because there is no panel with a system tray. GNOME needs the extension AppIndicator. The icon comes \
+             when a panel does; {WORKS_WITHOUT_ICON}"
         ),
-        BusEvent::Panel(false) => format!("the panel went away; the icon comes back with it, and {WORKS_WITHOUT_ICON}"),
-        BusEvent::Lost => format!("the session bus went away; the icon comes back with it, and {WORKS_WITHOUT_ICON}"),
+        BusEvent::Panel(false) => {
+            format!("the panel went away. The icon comes back with the panel; {WORKS_WITHOUT_ICON}")
+        }
+        BusEvent::Lost => format!("the session bus went away. The icon comes back with the bus; {WORKS_WITHOUT_ICON}"),
         BusEvent::PanelUnresponsive => format!("no icon, because the panel does not answer; {WORKS_WITHOUT_ICON}"),
         BusEvent::Connected { panel: true }
         | BusEvent::Panel(true)

@@ -305,7 +305,7 @@ fn a_bus_that_refuses_is_reported() {
         }
     });
     let mut tray = user.start_tray(&bus);
-    tray.wait_output("there is no session bus (");
+    tray.wait_output("there is no session bus: ");
     tray.signal(Signal::TERM);
     assert!(tray.wait_exit().0.success());
     drop(refuses);

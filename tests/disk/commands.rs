@@ -211,7 +211,7 @@ fn explain_prints_facts_limits_and_the_next_change() {
     );
     let output = String::from_utf8(user.run(&["explain", "00000001"]).stdout).unwrap();
     for words in
-        ["status          working", "bash, since ", "make all", "quiet after 10 min", "at the latest in ", "alive"]
+        ["status          working", "bash, started ", "make all", "quiet after 10 min", "at the latest in ", "alive"]
     {
         assert!(output.contains(words), "{words} is not in:\n{output}");
     }

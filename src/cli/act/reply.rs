@@ -36,7 +36,7 @@ pub(in crate::cli) struct Arguments {
     /// Answer in your own words; for a plan, say what the agent should change
     #[arg(long, value_name = "TEXT", conflicts_with_all = ["decline", "cancel"])]
     text: Option<String>,
-    /// Fill in a field of a form; repeat it for each field, and for each choice of a field that takes several
+    /// Fill in a field of a form; repeat the option for each field, and for each choice in a field that takes several
     #[arg(long, value_name = "NAME=VALUE", value_parser = field_value, conflicts_with_all = ["answer", "choice", "text", "decline", "cancel"])]
     field: Vec<(String, String)>,
     /// Decline a form or a plan

@@ -25,13 +25,13 @@ use tokio::time::Instant;
 pub(in crate::cli) struct Arguments {
     #[command(flatten)]
     session: MaybeNamed,
-    /// Take the request with this id instead of the oldest, and do not ask you; `pilotlight explain NAME` lists the ids
+    /// Choose the request with this id instead of the oldest, without asking you; `pilotlight explain NAME` lists the ids
     #[arg(long, value_name = "RID", conflicts_with = "all")]
     request: Option<String>,
-    /// Take every open request of the session, one after another
+    /// Choose every open request of the session, one after another
     #[arg(long)]
     all: bool,
-    /// Do not ask you. A command without a terminal needs this option or `--request`
+    /// Do not ask first. Without a terminal, this option or `--request` is required
     #[arg(long, conflicts_with = "ask", requires = "id")]
     yes: bool,
     /// Show each request and ask you, even with `--request`
@@ -48,7 +48,7 @@ pub(in crate::cli) struct Arguments {
 pub(in crate::cli) struct Approve {
     #[command(flatten)]
     which: Arguments,
-    /// Also add the permission rules that the request suggests; shows them and asks you first. Claude Code only
+    /// Also add the permission rules that the request suggests, after showing them and asking you. Claude Code only
     #[arg(long, conflicts_with_all = ["all", "yes", "sha256"])]
     always: bool,
 }

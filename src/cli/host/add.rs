@@ -35,7 +35,7 @@ const PROGRAMS: [&[u8]; 3] = [b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xb
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// The machine's name, which its sessions are shown with. Without it, choose from the list of `host suggest`
+    /// The name that Pilotlight shows for the machine. Without it, choose from the list of `host suggest`
     name: Option<String>,
     /// The destination for `ssh`, if it is not NAME: a host of your ssh config, or user@address
     #[arg(long, value_name = "DEST", conflicts_with = "command", requires = "name")]

@@ -112,15 +112,15 @@ pub(super) fn help(from: &mut usize, style: Style) -> Vec<String> {
         ("?", "show this help; press again to go back"),
         ("q", "quit; in details and help: go back, like Esc"),
     ];
+    let mark = |(mark, means)| (mark_of(mark, style.unicode).trim_end(), means);
+    let selected = mark((SELECTED, "the selected session, which the keys act on"));
     let marks = [
-        (SELECTED, "the selected session, which the keys act on"),
-        (UNSEEN, "finished or asked something since you last looked"),
-        (NEARLY_FULL, "has used more than 90 % of its context"),
+        mark((UNSEEN, "a session that finished or asked since you last looked")),
+        mark((NEARLY_FULL, "a session that has used more than 90 % of its context")),
     ];
-    let marks = marks.map(|(mark, means)| (mark_of(mark, style.unicode).trim_end(), means));
     let acting = ACTING.map(|(_, key, does)| (key, does));
     let folded = |(key, does)| folded(key, does, style.width);
-    let keys = acting.into_iter().chain(others).flat_map(folded);
+    let keys = std::iter::once(selected).chain(acting).chain(others).flat_map(folded);
     let lines: Vec<_> = keys.chain([String::new()]).chain(marks.into_iter().flat_map(folded)).collect();
     let own = packed(["Esc back", "j/k scroll"].map(str::to_owned), style);
     let room = room(&own, style);

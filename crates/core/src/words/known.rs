@@ -26,7 +26,7 @@ pub fn owner(session: &Session, clock: impl Fn(Time) -> String) -> String {
         Owner::Unheld { pid } => {
             format!("not known: its lock names process {pid}, which does not have the session open")
         }
-        Owner::Gone { pid, .. } => format!("{}, gone, {}", process(*pid), observed.agent.left_behind()),
+        Owner::Gone { pid, .. } => format!("{}, gone: {}", process(*pid), observed.agent.left_behind()),
         Owner::Doubtful { pid, why } => format!("not known: {}", doubtful(*pid, *why)),
         Owner::Unknown { pid } => {
             format!("{}, which cannot be inspected: {UNSEEN}", process(*pid))
@@ -88,8 +88,8 @@ mod tests {
         let started = Some(Time(1_700_000_000_000));
         let opened = words(Owner::Opened { pid: 7, started });
         assert_eq!(opened, "process 7, not prompted yet, open since at 1700000000000");
-        assert!(words(Owner::Gone { pid: 7, at: None }).starts_with("process 7, gone, "));
-        assert!(words(Owner::Gone { pid: Owner::UNNAMED, at: None }).starts_with("a process, gone, "));
+        assert!(words(Owner::Gone { pid: 7, at: None }).starts_with("process 7, gone: "));
+        assert!(words(Owner::Gone { pid: Owner::UNNAMED, at: None }).starts_with("a process, gone: "));
         assert!(words(Owner::Unknown { pid: Owner::UNNAMED }).starts_with("a process, which cannot be inspected"));
     }
 
