@@ -26,10 +26,9 @@ pub(crate) struct TrayController {
 }
 
 impl TrayController {
-    /// Creates a controller without an icon. `report` is called with whether the icon is shown, and if not, why.
-    pub(crate) fn new(click_handler: ClickHandler, report: Box<dyn Fn(DesktopEvent)>) -> Self {
-        let view = Arc::new(MenuView::initial());
-        Self { tray: None, view, click_handler, report, has_icon: Arc::default() }
+    /// Creates a controller without an icon, with the view to begin with. `report` is called with whether the icon is shown, and if not, why.
+    pub(crate) fn new(view: MenuView, click_handler: ClickHandler, report: Box<dyn Fn(DesktopEvent)>) -> Self {
+        Self { tray: None, view: Arc::new(view), click_handler, report, has_icon: Arc::default() }
     }
 
     /// Whether the icon is shown, for other threads to read.
@@ -47,6 +46,11 @@ impl TrayController {
         }
         self.has_icon.store(true, Ordering::Release);
         Ok(())
+    }
+
+    #[cfg(target_os = "linux")]
+    pub(crate) fn view(&self) -> &MenuView {
+        &self.view
     }
 
     #[cfg(target_os = "linux")]

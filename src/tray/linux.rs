@@ -10,7 +10,6 @@ use super::controller::TrayController;
 use super::messages::{BusEvent, DesktopEvent, EventSender, MainEvent};
 use super::sni::{NoPanel, Tray};
 use super::view::MenuView;
-use pilotlight_engine::config::Tray as Settings;
 use pilotlight_engine::control::Command;
 use pilotlight_system::log::{self, cause};
 use std::future::Future;
@@ -41,8 +40,8 @@ pub(super) struct Loop {
     runtime: Rc<Runtime>,
     receiver: UnboundedReceiver<MainEvent>,
     sender: UnboundedSender<MainEvent>,
-    /// The folder for the icon's files, which some panels need, and the settings of the icon.
-    pictures: (Option<PathBuf>, Settings),
+    /// The folder for the icon's files, which some panels need.
+    state_folder: Option<PathBuf>,
 }
 
 impl Loop {
@@ -56,13 +55,13 @@ impl Loop {
             runtime: Rc::new(Builder::new_current_thread().enable_all().build()?),
             receiver,
             sender,
-            pictures: (None, Settings::default()),
+            state_folder: None,
         })
     }
 
-    /// The same loop, with a folder for the icon's files, and the settings of the icon.
-    pub(super) fn with_pictures(self, state_folder: Option<PathBuf>, settings: Settings) -> Self {
-        Self { pictures: (state_folder, settings), ..self }
+    /// The same loop, with a folder for the icon's files.
+    pub(super) fn with_state_folder(self, state_folder: Option<PathBuf>) -> Self {
+        Self { state_folder, ..self }
     }
 
     /// Returns a function that sends events to this loop, from any thread.
@@ -77,9 +76,8 @@ impl Loop {
     pub(super) fn run(mut self, mut controller: TrayController) -> anyhow::Result<()> {
         let clicks: EventSender = Arc::new(self.sender());
         let runtime = Rc::clone(&self.runtime);
-        let (folder, settings) = std::mem::take(&mut self.pictures);
-        let create =
-            |view: &MenuView| Tray::new(view, Rc::clone(&runtime), Arc::clone(&clicks), folder.as_deref(), settings);
+        let folder = self.state_folder.take();
+        let create = |view: &MenuView| Tray::new(view, Rc::clone(&runtime), Arc::clone(&clicks), folder.as_deref());
         let mut icon = IconKeeper::new(&self, create);
         if let Err(error) = controller.show_icon(create) {
             log::debug!("no icon yet: {}", cause(&*error)); // the bus monitor reports why
@@ -92,7 +90,7 @@ impl Loop {
                     view = Some(next);
                     continue;
                 }
-                show(&mut controller, view.take());
+                icon.show_view(&mut controller, view.take());
                 match event {
                     MainEvent::Click(click, clicker) => controller.click_of(clicker, click),
                     MainEvent::IconClicked => controller.click_icon(),
@@ -103,15 +101,9 @@ impl Loop {
                     MainEvent::End | MainEvent::View(_) => return Ok(()),
                 }
             }
-            show(&mut controller, view);
+            icon.show_view(&mut controller, view);
         }
         Ok(())
-    }
-}
-
-fn show(controller: &mut TrayController, view: Option<Arc<MenuView>>) {
-    if let Some(view) = view {
-        controller.show(view);
     }
 }
 
@@ -132,6 +124,20 @@ impl<F: Fn(&MenuView) -> anyhow::Result<Tray> + Copy> IconKeeper<F> {
     fn new(main_loop: &Loop, create: F) -> Self {
         let (sender, runtime) = (main_loop.sender.clone(), Rc::clone(&main_loop.runtime));
         Self { create, sender, runtime, renewals: Renewals::default(), failures: 0, retry: None }
+    }
+
+    /// Shows another view. After a change of its settings the icon is registered anew, with other files: GTK looks into a
+    /// folder of icons only every 5 s, and draws "image missing" for one that came in between.
+    fn show_view(&mut self, controller: &mut TrayController, view: Option<Arc<MenuView>>) {
+        let Some(view) = view else { return };
+        let is_new = controller.shows_icon() && controller.view().icon_settings != view.icon_settings;
+        if is_new {
+            controller.remove_icon();
+        }
+        controller.show(view);
+        if is_new {
+            self.show(controller);
+        }
     }
 
     fn handle_bus(&mut self, controller: &mut TrayController, event: &BusEvent) {

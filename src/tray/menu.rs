@@ -167,10 +167,9 @@ impl Menu {
         self
     }
 
-    /// The settings of the icon.
-    #[cfg(target_os = "linux")]
-    pub(crate) const fn icon_settings(&self) -> Tray {
-        self.tray
+    /// The view before the first scan.
+    pub(crate) fn initial_view(&self) -> MenuView {
+        MenuView::initial(self.tray)
     }
 
     /// Applies new settings, from the next update on; `error` is a mistake in the settings file.
@@ -352,7 +351,7 @@ impl Menu {
             let is_own = |item: &Item| item.id().is_some_and(|id| !matches!(id.kind, Kind::Row | Kind::Fold(_)));
             items = items.into_iter().map(|item| if is_own(&item) { flat.fit(item) } else { item }).collect();
         }
-        MenuView { icon, demo: self.demo, tooltip, items, clock }
+        MenuView { icon, icon_settings: self.tray, demo: self.demo, tooltip, items, clock }
     }
 
     fn sorted<'a>(&self, sources: &'a [Source<'a>], now: Moment) -> Sorted<'a> {
@@ -495,10 +494,11 @@ fn capital(text: &str) -> String {
 
 impl MenuView {
     /// The view before the first scan.
-    pub(crate) fn initial() -> Self {
-        let icon = Icon::of(State::Well);
+    pub(crate) fn initial(icon_settings: Tray) -> Self {
+        let icon = Icon { contrast: icon_settings.high_contrast, ..Icon::of(State::Well) };
         let mut items = vec![Item::text("Looking for sessions"), Item::Separator];
         items.extend(footer::footer(false, &[], &NotificationState::default(), &Login::default(), &[], false));
-        Self { icon, demo: false, tooltip: "looking for sessions".into(), items, clock: Clock::start() }
+        let tooltip = "looking for sessions".into();
+        Self { icon, icon_settings, demo: false, tooltip, items, clock: Clock::start() }
     }
 }

@@ -153,7 +153,7 @@ pub(crate) fn run(start: Start) -> anyhow::Result<ExitCode> {
     let signals = catch_signals(&runtime)?;
     let main_loop = Loop::new()?;
     #[cfg(target_os = "linux")]
-    let main_loop = main_loop.with_pictures(state_folder.clone(), start.menu.icon_settings());
+    let main_loop = main_loop.with_state_folder(state_folder.clone());
     let to_main = main_loop.sender();
     let (to_notifier, for_notifier) = channel_with_redraw(engine.command_sender());
     let to_notifier: NotifierSender = Arc::new(to_notifier);
@@ -187,7 +187,7 @@ pub(crate) fn run(start: Start) -> anyhow::Result<ExitCode> {
         trust,
     );
     let (report_desktop, from_desktop) = channel_with_redraw(engine.command_sender());
-    let controller = TrayController::new(click_handler, Box::new(report_desktop.clone()));
+    let controller = TrayController::new(start.menu.initial_view(), click_handler, Box::new(report_desktop.clone()));
     let welcome = welcome_of(state_folder);
     #[cfg(target_os = "linux")]
     let followers = linux::followers(

@@ -26,7 +26,6 @@ use anyhow::Context;
 use item::{Item, ItemState, render};
 use menu::{ITEM_PATH, Menu, MenuState, PATH as MENU_PATH, Update, lock};
 use pictures::Pictures;
-use pilotlight_engine::config::Tray as Settings;
 use pilotlight_engine::terminal::{self, OpenMenu};
 use pilotlight_system::log::{self, cause};
 use std::path::Path;
@@ -85,9 +84,8 @@ impl Tray {
         runtime: Rc<Runtime>,
         send: EventSender,
         state_folder: Option<&Path>,
-        settings: Settings,
     ) -> anyhow::Result<Self> {
-        let pictures = Pictures::new(state_folder, Icon::all(settings.high_contrast, settings.count));
+        let pictures = Pictures::new(state_folder, view.icon_settings);
         let item = ItemState::of(view, render(view.icon, &pictures)?, pictures.folder());
         let item = Arc::new(Mutex::new(item));
         let menu = Arc::new(Mutex::new(MenuState::new(view, Instant::now())));
@@ -95,7 +93,6 @@ impl Tray {
         let served = Menu { state: Arc::clone(&menu), send: Arc::clone(&send), wake: Arc::clone(&wake) };
         let icon = Item { state: Arc::clone(&item), menu: Arc::clone(&menu), send: Arc::clone(&send) };
         let connection = runtime.block_on(register(icon, served))?;
-        pictures.write_rest();
         let timer = runtime.spawn(keep_deadlines(connection.clone(), Arc::clone(&menu), Arc::clone(&wake), send));
         Ok(Self { connection, item, menu, icon: view.icon, pictures, runtime, wake, timer })
     }
@@ -140,7 +137,6 @@ impl Tray {
 
 impl Drop for Tray {
     fn drop(&mut self) {
-        self.pictures.close();
         self.timer.abort();
         let close = self.connection.clone().close();
         // A bus that does not answer drops the connection when the program exits.

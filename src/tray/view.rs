@@ -19,6 +19,7 @@ use pilotlight_core::text::{fit, isolated};
 use pilotlight_core::time::{Moment, Time};
 use pilotlight_core::verdict::Status;
 use pilotlight_engine::LastProgress;
+use pilotlight_engine::config::Tray;
 use pilotlight_system::clock::Clock;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -38,6 +39,8 @@ const TITLE_MIN: usize = 8;
 #[derive(Clone, Debug, PartialEq)]
 pub struct MenuView {
     pub icon: Icon,
+    /// The settings of the icon.
+    pub icon_settings: Tray,
     pub demo: bool,
     /// The tooltip of the icon.
     pub tooltip: String,

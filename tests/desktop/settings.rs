@@ -22,6 +22,25 @@ fn log(user: &User) -> String {
     fs::read_to_string(user.state().join("pilotlight.log")).unwrap_or_default()
 }
 
+/// Panels look for new files only every few seconds, so the icon comes with a folder in which all files are there.
+#[test]
+fn case_213_other_pictures_are_another_icons() {
+    let (bus, sessions) = (Bus::start(), Sessions::new());
+    let (user, panel) = (user(&sessions), Panel::start(&bus));
+    sessions.add("the one").prompt();
+    let _tray = user.start_tray(&bus);
+    panel.wait_for_icon();
+    panel.wait_for("the session", |entry| entry.label.contains("the one"));
+    let folder = || String::try_from(panel.property("IconThemePath")).unwrap();
+    let (icon, before, registered) = (panel.icon(), folder(), panel.registered());
+    fs::write(user.scratch.path().join(".config/pilotlight/config.toml"), "[tray]\nhigh-contrast = true\n").unwrap();
+    wait_until(SOON, "another icon", || panel.icon(), || (panel.registered() > registered).then_some(()));
+    assert!(panel.icon() != icon && folder() != before, "{}", folder());
+    assert_eq!(panel.picture(), Some(panel.pixels()));
+    assert_eq!(fs::read_dir(folder()).unwrap().count(), 20);
+    panel.wait_for("the session", |entry| entry.label.contains("the one"));
+}
+
 #[test]
 fn case_154_changed_settings_apply_at_once_and_a_wrong_key_affects_only_itself() {
     let (bus, sessions) = (Bus::start(), Sessions::new());

@@ -2,11 +2,12 @@
 //! without one.
 //!
 //! A file is named by a hash of its pixels. So each picture has its own name, a panel that caches pictures by name
-//! never shows a stale one, and a file of an earlier run need not be written again. The pictures for the settings are
-//! there before the icon is registered, and those for all other settings soon after, before somebody can change them:
-//! GTK looks into a folder of icons only every 5 s, and draws "image missing" for one that came in between.
+//! never shows a stale one, and a file of an earlier run need not be written again. Each combination of settings has a
+//! folder of its own, whose pictures are all there before the icon is registered: GTK looks into a folder of icons only
+//! every 5 s, and draws "image missing" for one that came in between.
 
 use crate::tray::icon::{Icon, Picture, decode};
+use pilotlight_engine::config::Tray as Settings;
 use pilotlight_system::log::{self, cause};
 use pilotlight_system::paths::make_folder;
 use pilotlight_system::plain_file::{self, Links};
@@ -16,8 +17,6 @@ use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The folder of the pictures, in the state folder.
 const FOLDER: &str = "icons";
@@ -25,75 +24,43 @@ const FOLDER: &str = "icons";
 const LENGTH_MAX: u64 = 1 << 16;
 
 /// Writes the pictures. Without a folder it writes none, and panels get only the pixels.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub(super) struct Pictures {
     folder: Option<PathBuf>,
-    /// Held while the folder is changed: two threads may write the same picture. Whether no more may be written.
-    is_closed: Arc<Mutex<bool>>,
 }
 
 impl Pictures {
-    /// Writes these pictures into this state folder, unless they are there already.
-    pub(super) fn new(state_folder: Option<&Path>, icons: impl Iterator<Item = Icon>) -> Self {
+    /// Writes the pictures for these settings into this state folder, unless they are there already, and removes what
+    /// another version left.
+    pub(super) fn new(state_folder: Option<&Path>, settings: Settings) -> Self {
         let make = |folder: PathBuf| {
             let made = make_folder(&folder).inspect_err(|error| log::debug!("no folder for icons: {}", cause(error)));
             made.is_ok().then_some(folder)
         };
-        let folder = state_folder.map(|folder| folder.join(FOLDER)).and_then(make);
-        let pictures = Self { folder, is_closed: Arc::default() };
+        let folder = state_folder.map(|folder| folder.join(FOLDER).join(name_of(settings))).and_then(make);
+        let pictures = Self { folder };
         // Those that cannot be written are tried again when they are shown.
-        pictures.write_all(icons);
+        pictures.write_all(settings);
         pictures
     }
 
-    /// Writes the pictures for all settings, and removes what another version left, on a thread of its own. Until that
-    /// was done once: a panel may come and go many times.
-    pub(super) fn write_rest(&self) {
-        static DONE: AtomicBool = AtomicBool::new(false);
-        if self.folder.is_none() || DONE.load(Ordering::Relaxed) {
-            return;
+    /// Writes the pictures for these settings. If all are there, removes every other file.
+    fn write_all(&self, settings: Settings) {
+        let icons = Icon::all(settings.high_contrast, settings.count).filter_map(|icon| icon.picture().ok());
+        let mut names = HashSet::new();
+        for picture in icons {
+            match self.name(&picture) {
+                name if name.is_empty() => return,
+                name => names.insert(name),
+            };
         }
-        let pictures = self.clone();
-        let work = move || {
-            pictures.write_for_all_settings();
-            DONE.fetch_or(!*pictures.lock(), Ordering::Relaxed);
-        };
-        if let Err(error) = std::thread::Builder::new().name("pictures".into()).spawn(work) {
-            log::debug!("pictures are written when they are shown: {}", cause(&error));
-        }
-    }
-
-    /// From now on nothing is written: the folder may be removed, and would be made again.
-    pub(super) fn close(&self) {
-        *self.lock() = true;
-    }
-
-    fn write_for_all_settings(&self) {
-        let names = self.write_all([false, true].into_iter().flat_map(|contrast| Icon::all(contrast, true)));
         let Some(files) = self.folder.as_ref().and_then(|folder| fs::read_dir(folder).ok()) else { return };
-        let is_closed = self.lock();
-        if *is_closed {
-            return;
-        }
         for file in files.filter_map(Result::ok).map(|file| file.path()) {
             let is_known = file.file_stem().and_then(|name| name.to_str()).is_some_and(|name| names.contains(name));
             if !is_known {
                 let _ = fs::remove_file(file); // a leftover does no harm
             }
         }
-    }
-
-    /// Writes these pictures until one cannot be written, and returns the names of the others.
-    fn write_all(&self, icons: impl Iterator<Item = Icon>) -> HashSet<String> {
-        if self.folder.is_none() {
-            return HashSet::new();
-        }
-        let names = icons.filter_map(|icon| icon.picture().ok()).map(|picture| self.name(&picture));
-        names.take_while(|name| !name.is_empty()).collect()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, bool> {
-        self.is_closed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The folder, as panels read it; empty if there is none.
@@ -108,10 +75,6 @@ impl Pictures {
         picture.rgba.hash(&mut hasher);
         let name = format!("pilotlight-{:016x}", hasher.finish());
         let file = folder.join(&name).with_extension("png");
-        let is_closed = self.lock();
-        if *is_closed {
-            return String::new();
-        }
         if !is_there(&file, picture)
             && let Err(error) = write(&file, picture)
         {
@@ -119,6 +82,15 @@ impl Pictures {
             return String::new();
         }
         name
+    }
+}
+
+const fn name_of(settings: Settings) -> &'static str {
+    match (settings.high_contrast, settings.count) {
+        (false, false) => "plain",
+        (false, true) => "count",
+        (true, false) => "contrast",
+        (true, true) => "contrast-count",
     }
 }
 
@@ -140,54 +112,36 @@ mod tests {
     use super::*;
     use crate::tray::icon::State;
 
-    fn files(state: &Path) -> Vec<PathBuf> {
-        fs::read_dir(state.join(FOLDER)).unwrap().map(|entry| entry.unwrap().path()).collect()
-    }
+    const PLAIN: Settings = Settings { high_contrast: false, count: false };
 
-    /// A demo removes its state folder when it ends.
-    #[test]
-    fn nothing_is_written_after_the_end() {
-        let scratch = tempfile::tempdir().unwrap();
-        let state = scratch.path().join("state");
-        let pictures = Pictures::new(Some(&state), Icon::all(false, false));
-        pictures.close();
-        fs::remove_dir_all(&state).unwrap();
-        pictures.write_for_all_settings();
-        assert!(!state.exists());
+    fn files(pictures: &Pictures) -> Vec<PathBuf> {
+        fs::read_dir(pictures.folder()).unwrap().map(|entry| entry.unwrap().path()).collect()
     }
 
     #[test]
     fn case_168_the_picture_of_every_state_is_there_before_it_is_shown() {
-        for (contrast, count) in [(false, false), (true, false), (false, true)] {
-            let state = tempfile::tempdir().unwrap();
-            let begun = std::time::Instant::now();
-            let pictures = Pictures::new(Some(state.path()), Icon::all(contrast, count));
-            println!("{} pictures in {:?}", files(state.path()).len(), begun.elapsed());
-            let before = files(state.path()).len();
-            for icon in Icon::all(contrast, count) {
+        let state = tempfile::tempdir().unwrap();
+        for (high_contrast, count) in [(false, false), (true, false), (false, true), (true, true)] {
+            let pictures = Pictures::new(Some(state.path()), Settings { count, high_contrast });
+            let before = files(&pictures).len();
+            assert_eq!(before, if count { 100 } else { 20 }, "in a folder of their own");
+            for icon in Icon::all(high_contrast, count) {
                 assert!(!pictures.name(&icon.picture().unwrap()).is_empty());
             }
-            assert_eq!(files(state.path()).len(), before);
-            assert_eq!(before, if count { 100 } else { 20 });
-            // When the settings change, the other pictures are there, too.
-            pictures.write_for_all_settings();
-            assert_eq!(files(state.path()).len(), 200);
-            for icon in [false, true].into_iter().flat_map(|contrast| Icon::all(contrast, true)) {
-                assert!(!pictures.name(&icon.picture().unwrap()).is_empty());
-            }
-            assert_eq!(files(state.path()).len(), 200);
+            assert_eq!(files(&pictures).len(), before);
         }
     }
 
     #[test]
     fn each_picture_has_its_own_file() {
         let state = tempfile::tempdir().unwrap();
-        let pictures = Pictures::new(Some(state.path()), std::iter::empty());
+        let pictures = Pictures::new(Some(state.path()), PLAIN);
+        let before = files(&pictures).len();
         let [well, trouble] = [State::Well, State::Trouble].map(|state| Icon::of(state).picture().unwrap());
         let (name, other) = (pictures.name(&well), pictures.name(&trouble));
         assert_ne!(name, other);
         assert_eq!(pictures.name(&well), name);
-        assert_eq!(files(state.path()).len(), 2);
+        assert_eq!(files(&pictures).len(), before);
         let file = Path::new(&pictures.folder()).join(name).with_extension("png");
         let mut reader = png::Decoder::new(std::io::BufReader::new(fs::File::open(file).unwrap())).read_info().unwrap();
         let mut rgba = vec![0; reader.output_buffer_size().unwrap()];
@@ -198,7 +152,7 @@ mod tests {
     #[test]
     fn case_213_pictures_of_an_earlier_run_are_used_if_they_are_whole() {
         let state = tempfile::tempdir().unwrap();
-        let new = || Pictures::new(Some(state.path()), Icon::all(false, false));
+        let new = || Pictures::new(Some(state.path()), PLAIN);
         let (pictures, icon) = (new(), Icon::of(State::Well).picture().unwrap());
         let file = |name: &str| Path::new(&pictures.folder()).join(name).with_extension("png");
         let written = |file: &Path| fs::metadata(file).unwrap().modified().unwrap();
@@ -210,23 +164,22 @@ mod tests {
         fs::write(file("pilotlight-0"), "comes from another version of Pilotlight").unwrap();
         new();
         assert!(is_there(&well, &icon), "one that a crash left empty is");
-        pictures.write_for_all_settings();
         assert!(!file("pilotlight-0").exists() && well.exists());
     }
 
     #[test]
     fn an_icon_whose_file_cannot_be_written_has_no_name() {
         let picture = Icon::of(State::Well).picture().unwrap();
-        assert_eq!(Pictures::new(None, std::iter::empty()).name(&picture), "");
+        assert_eq!(Pictures::new(None, PLAIN).name(&picture), "");
         let state = tempfile::tempdir().unwrap();
-        let pictures = Pictures::new(Some(state.path()), std::iter::empty());
-        fs::remove_dir(state.path().join(FOLDER)).unwrap();
+        let pictures = Pictures::new(Some(state.path()), PLAIN);
+        fs::remove_dir_all(state.path().join(FOLDER)).unwrap();
         assert!(!pictures.name(&picture).is_empty(), "the folder is made again");
         fs::remove_dir_all(state.path().join(FOLDER)).unwrap();
         // A file is in the way of the folder.
         fs::write(state.path().join(FOLDER), "").unwrap();
         assert_eq!(pictures.name(&picture), "");
-        let pictures = Pictures::new(Some(state.path()), std::iter::empty());
+        let pictures = Pictures::new(Some(state.path()), PLAIN);
         assert_eq!((pictures.folder(), pictures.name(&picture)), (String::new(), String::new()));
     }
 }

@@ -5,6 +5,7 @@ use crate::tray::sni::readers::GTK_PROPERTIES;
 use crate::tray::view::{Effect, ItemId, Kind};
 use pilotlight_core::order::{Operation, Order};
 use pilotlight_core::session::{HomeId, Key};
+use pilotlight_engine::config::Tray;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
@@ -16,7 +17,7 @@ fn seen(id: &str) -> Item {
 }
 
 fn view(items: Vec<Item>) -> MenuView {
-    MenuView { items, ..MenuView::initial() }
+    MenuView { items, ..MenuView::initial(Tray::default()) }
 }
 
 /// What a panel that reads everything shows: labels by number.
