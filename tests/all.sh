@@ -179,12 +179,10 @@ main() {
     # The compiler waits for the processor, and npm for the network.
     alongside agents install_agents
     run cargo fmt --all --check
-    run cargo clippy --locked --quiet --workspace --all-targets -- -D warnings
-    # What `cargo test` alone leaves out.
-    run cargo clippy --locked --quiet --workspace --test e2e -- -D warnings
+    # A pattern names e2e, too, which `--all-targets` and `--tests` leave out.
+    run cargo clippy --locked --quiet --workspace --lib --bins --benches --test '*' -- -D warnings
     await agents
-    run cargo test --locked --quiet --workspace --no-run
-    run cargo test --locked --quiet --workspace --test e2e --no-run
+    run cargo test --locked --quiet --workspace --lib --bins --test '*' --no-run
     # The soak takes two minutes on any machine, and little CPU.
     alongside soak tests "$AGENT_THREADS" --test e2e -- soak::
     run cargo test --locked --quiet --workspace --doc
