@@ -158,7 +158,7 @@ fn remote_page(session: &Session, remote: &Remote, (row, label): (&Row, &Label),
         page.line("last seen", format!("{last} ({} ago)", ago(now, last)));
     }
     if let Some(owner) = &row.owner {
-        page.line("owner", format!("process {} there, {}", owner.pid, owner.state));
+        page.line("owner", format!("process {} on {}, {}", owner.pid, remote.host.name, owner.state));
     }
     if let Some(cwd) = row.cwd.as_deref() {
         page.line("folder", cwd);
@@ -175,7 +175,7 @@ fn remote_page(session: &Session, remote: &Remote, (row, label): (&Row, &Label),
     open_questions(&mut page, session, now);
     last_message(&mut page, session, shows);
     actions(&mut page, session, row.status, shows.refusals);
-    page.line("more", format!("`pilotlight explain {}` on {} says what its limits are", row.id, remote.host.name));
+    page.line("more", format!("on {}, `pilotlight explain {}` also shows its limits", remote.host.name, row.id));
     page
 }
 

@@ -73,7 +73,7 @@ pub(crate) fn why(source: &Source<'_>, context: &DetailsContext<'_>) -> Vec<Text
         let limits = session.limits(context.limits);
         let is_compacting = session.observed.facts.compaction.is_some();
         let (situation, quiet, stuck) = turn.silence_limits(is_compacting, session.probe_result(), &limits);
-        say(format!("Silence: quiet after {quiet}, stuck after {stuck} ({situation})"));
+        say(format!("Limits: {situation}, so quiet after {quiet} of silence, stuck after {stuck}"));
     }
     if let Some(denials) = known::denials(session) {
         say(denials);
@@ -111,10 +111,11 @@ pub(crate) fn why(source: &Source<'_>, context: &DetailsContext<'_>) -> Vec<Text
 
 /// The details of a session on another machine, which judges it.
 fn why_there(row: &Row, remote: &Remote) -> Vec<Text> {
-    let owner = row.owner.as_ref().map(|owner| format!("Owner: process {} there, {}", owner.pid, owner.state));
+    let name = &remote.host.name;
+    let owner = row.owner.as_ref().map(|owner| format!("Owner: process {} on {name}, {}", owner.pid, owner.state));
     let branch = row.branch.as_deref().map(|branch| format!(" ({branch})")).unwrap_or_default();
     let told = [
-        Some(format!("Machine: {}", remote.host.name)),
+        Some(format!("Machine: {name}")),
         Some(format!("Folder: {}{branch}", folder(row, None))),
         Some(format!("Agent: {}", row.agent)).filter(|_| row.label.agent.is_some()),
         owner,
@@ -165,7 +166,7 @@ fn doing(session: &Session) -> Option<String> {
 
 fn without_file_events(why: &NoFileEvents, is_live: bool) -> String {
     let why = match why {
-        NoFileEvents::FileSystem(name) => format!("on {name}, no file events"),
+        NoFileEvents::FileSystem(name) => format!("{name} reports no changes of files"),
         NoFileEvents::Refused => "the system cannot watch them".into(),
     };
     format!("{why}; read {}", if is_live { "every 5 s" } else { "once a minute" })

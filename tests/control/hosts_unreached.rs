@@ -32,7 +32,7 @@ fn case_456_a_machine_that_is_named_and_not_reached_is_a_failure() {
     let _owner = session.owner(&remote);
     session.prompt();
     name_hosts(&near, &[("dead", vec!["false".into()]), ("devbox", serves(&remote))]);
-    let why = "what runs there ended with exit code 1";
+    let why = "the command that connects ended with exit code 1";
     for verb in ["stop", "approve", "explain", "reconnect"] {
         let (code, _, said) = texts(&near, &[verb, "--host", "dead", &session.id]);
         assert_eq!(said, format!("pilotlight: dead is not reached ({why}), so nothing was done\n"), "{verb}");

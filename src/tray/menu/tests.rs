@@ -310,7 +310,7 @@ fn case_161_why_says_that_a_sessions_files_may_change_without_an_event() {
     assert_eq!(
         [said(0), said(1), said(2)],
         [
-            Some("Files: on NFS, no file events; read every 5 s".into()),
+            Some("Files: NFS reports no changes of files; read every 5 s".into()),
             Some("Files: the system cannot watch them; read once a minute".into()),
             None
         ]

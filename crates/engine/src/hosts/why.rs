@@ -45,12 +45,12 @@ pub(super) fn ended(host: &HostSetting, has_greeted: bool, code: Option<i32>, st
         },
         Some(0) if !has_greeted => match last {
             Some(last) => format!("Pilotlight did not answer there: {last} (exit code 0)"),
-            None => "Pilotlight did not answer there: what runs there ended with exit code 0".into(),
+            None => "Pilotlight did not answer there: the command that connects ended with exit code 0".into(),
         },
         Some(0) | None => "the connection ended".into(),
         Some(code) => match last {
             Some(last) => format!("{last} (exit code {code})"),
-            None => format!("what runs there ended with exit code {code}"),
+            None => format!("the command that connects ended with exit code {code}"),
         },
     }
 }
@@ -127,7 +127,7 @@ mod tests {
             ),
             (&ssh, Some(255), "ssh: Could not resolve hostname", "ssh: Could not resolve hostname"),
             (&boxed, Some(255), "ada@a: Permission denied (publickey).", "it asks for a password"),
-            (&boxed, Some(1), "", "what runs there ended with exit code 1"),
+            (&boxed, Some(1), "", "the command that connects ended with exit code 1"),
         ] {
             let why = ended(host, true, code, said);
             assert!(why.starts_with(words), "{why}");
