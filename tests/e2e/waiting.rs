@@ -121,7 +121,7 @@ fn case_126_attached_a_question_needs_input_and_is_not_aborted() {
 /// Case 180: without a tray, a command that recovers a session first asks its server, as a tray does, whatever the
 /// settings say about asking by itself.
 #[test]
-fn case_180_without_a_tray_nothing_is_aborted_that_may_wait_or_work() {
+fn case_180_without_a_tray_nothing_is_aborted_that_may_wait() {
     for more in ["", "[actions]\nask-servers = false\n"] {
         let asking = Asking::new(&format!("{LIMITS}{more}"));
         asking.silent_for(Duration::from_secs(8));
@@ -131,7 +131,11 @@ fn case_180_without_a_tray_nothing_is_aborted_that_may_wait_or_work() {
         assert_eq!(asking.session.folder.wait("tool.execution_complete")["data"]["success"], true);
         asking.session.folder.assert_one_chain();
     }
-    // The same for a tool that works without using the CPU.
+}
+
+/// Case 180, for a tool that works without using the CPU.
+#[test]
+fn case_180_without_a_tray_nothing_is_aborted_that_may_work() {
     let stage = Stage::configured(LIMITS);
     stage.session.send("SCRIPT:tool Paint the fence");
     stage.session.folder.wait("permission.completed");
