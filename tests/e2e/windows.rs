@@ -433,8 +433,11 @@ fn case_572_what_a_tool_has_something_older_start_approves_nothing() {
                 let (code, out) = approves_by_tool(&reviewing, terminal, words);
                 assert_eq!(code, "4", "{terminal:?} {words:?} {has_tray}: {out}");
                 assert!(out.contains("a tool of the session may have started this program"), "{out}");
-                let what_to_do =
-                    if has_tray { "approve or answer in its menu or popup" } else { "open before the session" };
+                let what_to_do = if has_tray {
+                    "approve or answer in its menu or popup"
+                } else {
+                    "in a shell that is older than the session"
+                };
                 assert!(out.contains(what_to_do), "{out}");
             }
         }
