@@ -61,7 +61,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
         && offer(Action::Resume, &picked, picked.row(picked.now, &context.config.limits).0.status).is_ok()
     {
         let why = Refusal::FolderGone { folder: folder.into(), id: (*picked.id).into() };
-        page.reword(Action::Resume.name(), &format!("refused: {why}"));
+        page.reword(Action::Resume.name(), &format!("refused — {why}"));
     }
     write!(io::stdout(), "{}", on_stdout_from(&page.to_string(), NAME_WIDTH))?;
     note_told(context, &picked, picked.now.wall);
@@ -192,11 +192,11 @@ fn ago(now: Moment, at: Time) -> Span {
 /// What was last heard of it, where and when.
 fn last_seen(session: &Session, now: Moment) -> String {
     if let Some(hook_report) = &session.observed.hook_report {
-        return format!("by its hook, {} ({} ago)", hook_report.at.wall, ago(now, hook_report.at.wall));
+        return format!("{} ({} ago), by its hook", hook_report.at.wall, ago(now, hook_report.at.wall));
     }
     last_activity(&session.observed.facts, &session.liveness).map_or_else(
         || "nothing yet".into(),
-        |last| format!("{}, {} ({} ago)", last.words(), last.at.wall, ago(now, last.at.wall)),
+        |last| format!("{} ({} ago), by {}", last.at.wall, ago(now, last.at.wall), last.words()),
     )
 }
 
@@ -333,7 +333,7 @@ fn actions(page: &mut Page, session: &Session, status: Status, refusals: Refusal
         let mut line = |said: String| page.line_of(Lesser::of(action), action.name(), said);
         match offer(action, session, status) {
             Ok(does) => line(does.to_string()),
-            Err(why) if refusals == Refusals::Explained => line(format!("refused: {why}")),
+            Err(why) if refusals == Refusals::Explained => line(format!("refused — {why}")),
             Err(_) => refused.push(action.name()),
         }
     }

@@ -103,7 +103,7 @@ enum Command {
     Resume(resume::Arguments),
     /// Show a session's terminal: bring its window to the front
     Show(asking::MaybeNamed),
-    /// Show the terminal of the first session that needs you, or else its request or question
+    /// Bring up the first session that needs you: its terminal, else its request or question
     Next(next::Arguments),
     /// Report what a session is doing; the hook of an agent runs this command
     Report(hook::Arguments),

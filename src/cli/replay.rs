@@ -27,7 +27,7 @@ pub(super) struct Arguments {
     /// An agent's log, such as events.jsonl, plain or compressed with zstd; `-` reads standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// The session's process: alive after the last event, dead a millisecond after it, or unknown
+    /// Whether the session's process lives on after the last event, dies a millisecond later, or is unknown
     #[arg(long, value_enum, default_value = "alive")]
     owner: Owner,
     /// Let the clock run on after the last event: +30s, +11m, +24h
@@ -66,9 +66,8 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
     } else {
         // A pipe or a device may never end.
         let opened = plain_file::open(&arguments.file, Links::Followed);
-        let (file, _) = opened.with_context(|| {
-            format!("cannot open {}: name a log, or `-` for standard input", arguments.file.display())
-        })?;
+        let (file, _) = opened
+            .with_context(|| format!("cannot open the log {} (`-` for standard input)", arguments.file.display()))?;
         Box::new(BufReader::with_capacity(1 << 17, file))
     };
     if packed::is_packed(read(&mut *lines, arguments)?) {

@@ -47,7 +47,7 @@ pub(super) struct Arguments {
 
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<ExitCode> {
     if !arguments.stdio {
-        say("`serve` needs `--stdio`: a Pilotlight on another machine starts it so, by a `[[host]]` in its settings");
+        say("`serve` needs `--stdio`: Pilotlight on another machine runs it with that option");
         return Ok(ExitCode::from(USAGE));
     }
     let runtime = runtime()?;

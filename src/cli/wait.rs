@@ -79,7 +79,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
     let until = match until(&arguments.until, names.is_empty()) {
         Ok(until) => until,
         Err(unknown) => {
-            say(&format!("no status is called {:?}: name {}", plain(&unknown, WORD_MAX), listed(&NAMES)));
+            say(&format!("no status is called {:?}; the names are {}", plain(&unknown, WORD_MAX), listed(&NAMES)));
             return Ok(ExitCode::from(USAGE));
         }
     };

@@ -20,7 +20,7 @@ use std::process::ExitCode;
 /// Arguments of `watch`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// Print JSON: one object for each session, then one for each change of a status, reason, owner or action
+    /// Print JSON: one object for each session, again whenever its status, reason, process or actions change
     #[arg(long, conflicts_with = "format")]
     json: bool,
     /// With `--json`: add the beginning of each session's last message, as `last_message`

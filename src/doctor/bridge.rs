@@ -86,7 +86,7 @@ fn of_agent(context: &CheckContext, installer: &dyn Installer, of_files: impl Fn
             }
             false => format!("what {} asks is shown", installer.adapter().agent()),
         };
-        let text = format!("not installed: {what}, and `pilotlight bridge install` lets you answer them");
+        let text = format!("not installed: {what}, and `pilotlight bridge install` lets you answer from Pilotlight");
         findings.push(Finding::ok(CHECK, text).redacted("the bridge is not installed"));
     }
     findings

@@ -53,7 +53,7 @@ fn owners(sessions: &[Session]) -> (Vec<Finding>, Vec<SocketAddr>) {
     }
     if silent > 0 {
         let noun = if silent == 1 { "process listens" } else { "processes listen" };
-        let text = format!("{silent} {noun} nowhere: such sessions are watched, and answered in their terminal");
+        let text = format!("{silent} {noun} on no port: without the bridge, you answer in the terminal");
         findings.push(Finding::ok(CHECK, text).public());
     }
     if findings.is_empty() {

@@ -459,7 +459,7 @@ fn a_terminal_session_is_continued_only_while_it_waits_for_a_prompt() {
     let ran = Story::prompted().requests(1, &["bash"]).tool(1, "t1", "bash").done(2, "t1").error(3);
     bridged(ran, 4, Bridge::Joined).says(Action::Continue, "tells it in its terminal to continue");
     bridged(mid_tool(), 900, Bridge::Joined).refuses(Action::Continue, "still open");
-    bridged(Story::prompted().answers(1, "Done."), 3, Bridge::Joined).refuses(Action::Continue, "neither denied");
+    bridged(Story::prompted().answers(1, "Done."), 3, Bridge::Joined).refuses(Action::Continue, "nothing to continue");
     bridged(failed(), 3, Bridge::Watches).refuses(Action::Continue, "corrupt its history");
 }
 

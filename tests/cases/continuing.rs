@@ -60,11 +60,11 @@ fn case_127_work_left_undone_can_be_continued() {
     back.allows(Action::Continue).refuses(Action::Reconnect, "already attached to it");
     let done =
         Case::of(reconnected(over, 10).prompt(12).answers(13, "Done."), 14, Kind::Sdk).server(ServerState::Attached);
-    done.refuses(Action::Continue, "neither denied nor cut off");
+    done.refuses(Action::Continue, "was not cut off");
     let idle = Case::of(Story::prompted().answers(1, "Done."), 2, Kind::Sdk).server(ServerState::Listening);
-    idle.refuses(Action::Continue, "neither denied nor cut off");
+    idle.refuses(Action::Continue, "was not cut off");
     let stopped = Case::of(Story::prompted().abort(1), 2, Kind::Sdk).server(ServerState::Listening);
-    stopped.refuses(Action::Continue, "neither denied nor cut off");
+    stopped.refuses(Action::Continue, "was not cut off");
 }
 
 /// A tool that was started may have had its effect.

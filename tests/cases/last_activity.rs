@@ -38,16 +38,16 @@ fn looked(mut story: Story, at: i32, probe_result: ProbeResult, last: Option<i32
 #[test]
 fn case_162_what_was_last_seen_is_named() {
     let tool = Story::prompted().tool(1, "t1", "bash");
-    assert_eq!(last_of(&tool, 52), ("tool.execution_start (bash), in its log".into(), 1));
+    assert_eq!(last_of(&tool, 52), ("the event tool.execution_start (bash) in its log".into(), 1));
     let done = tool.clone().tool(2, "t2", "view").done(3, "t1");
-    assert_eq!(last_of(&done, 2).0, "tool.execution_start (view), in its log");
-    assert_eq!(last_of(&done, 3).0, "tool.execution_complete, in its log");
+    assert_eq!(last_of(&done, 2).0, "the event tool.execution_start (view) in its log");
+    assert_eq!(last_of(&done, 3).0, "the event tool.execution_complete in its log");
     let agent = tool.clone().by("a1").tool(4, "t3", "grep");
-    assert_eq!(last_of(&agent, 4).0, "tool.execution_start of a sub-agent, in its log");
-    assert_eq!(last_of(&tool.part(5), 5), ("part of a line, in its log".into(), 5));
+    assert_eq!(last_of(&agent, 4).0, "the event tool.execution_start of a sub-agent in its log");
+    assert_eq!(last_of(&tool.part(5), 5), ("part of a line in its log".into(), 5));
     // A metric is not progress.
     let metric = Story::prompted().event(9, "session.usage_record", json!({}));
-    assert_eq!(last_of(&metric, 9), ("assistant.turn_start, in its log".into(), 0));
+    assert_eq!(last_of(&metric, 9), ("the event assistant.turn_start in its log".into(), 0));
     assert!(last_activity(&Story::cut().facts(0), &Story::cut().liveness).is_none());
 }
 
@@ -61,7 +61,7 @@ fn the_type_of_an_event_is_bounded_and_safe_to_display() {
         (format!("{}é", "x".repeat(39)), &*format!("{}\u{fffd}", "x".repeat(39))),
     ] {
         let story = Story::prompted().event(1, &kind, json!({}));
-        assert_eq!(last_of(&story, 1).0, format!("{shown}, in its log"), "{kind:?}");
+        assert_eq!(last_of(&story, 1).0, format!("the event {shown} in its log"), "{kind:?}");
     }
 }
 
@@ -69,20 +69,20 @@ fn the_type_of_an_event_is_bounded_and_safe_to_display() {
 fn case_162_what_arrives_from_the_model_is_heard_before_it_is_in_the_log() {
     let receiving = ProbeResult::Receiving { bytes: Some(2_280), within: WINDOW };
     let silent = ProbeResult::Silent { may_not_stream: false };
-    let data = || "data, on its connection to the model".to_owned();
+    let data = || "data on its connection to the model".to_owned();
     for (probe_result, last, expected) in [
         (receiving, Some(59), (data(), 59)),
         (receiving, None, (data(), 60)),
         (silent, Some(31), (data(), 31)),
-        (silent, None, ("assistant.turn_start, in its log".to_owned(), 0)),
-        (ProbeResult::Kept, Some(59), ("assistant.turn_start, in its log".to_owned(), 0)),
+        (silent, None, ("the event assistant.turn_start in its log".to_owned(), 0)),
+        (ProbeResult::Kept, Some(59), ("the event assistant.turn_start in its log".to_owned(), 0)),
     ] {
         let story = looked(Story::prompted(), 60, probe_result, last);
         assert_eq!(last_of(&story, 60), expected, "{probe_result:?}");
         assert_eq!(row(&story, 60).last_progress, Some(START + Span::seconds(expected.1)), "{probe_result:?}");
     }
     let again = looked(Story::prompted(), 60, receiving, Some(59)).round(61);
-    assert_eq!(last_of(&again, 61).0, "assistant.turn_start, in its log");
+    assert_eq!(last_of(&again, 61).0, "the event assistant.turn_start in its log");
 }
 
 /// Watchers are told of no age that grows stale: they have the time itself.

@@ -232,7 +232,7 @@ fn case_412_what_a_hostile_host_says_costs_only_that_host() {
     for words in [
         "endless is not reached: it sends a line that is too long",
         "mute is not reached: it did not send its sessions within 3 s",
-        "later is not reached: Pilotlight 0.1.0 there and 0.1.0 here do not understand each other",
+        "later is not reached: its Pilotlight 0.1.0 and your 0.1.0 do not understand each other",
         "banner is not reached: what answers there is not Pilotlight",
     ] {
         assert!(text.contains(words), "{words}\n{text}");

@@ -278,7 +278,7 @@ fn case_478_another_version_a_frozen_far_side_and_a_password_are_said_over_ssh()
     executable(&other, &format!("#!/bin/sh\n{program} \"$@\" | sed -u '{later}'\n"));
     config(&other.display().to_string());
     let here = env!("CARGO_PKG_VERSION");
-    says(&format!("Pilotlight 9.9.0 there and {here} here do not understand each other: update the older one"), &sshd);
+    says(&format!("its Pilotlight 9.9.0 and your {here} do not understand each other: update the older one"), &sshd);
 
     // The program there is frozen while it is asked for something.
     config(&program);

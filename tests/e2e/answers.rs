@@ -468,7 +468,7 @@ fn without_being_attached_nothing_can_be_answered() {
     }
     let explained = stage.pilot.run(&["explain", &id]);
     assert!(
-        explained.out.contains("answer          refused: reconnect first, or answer it in the program"),
+        explained.out.contains("answer          refused — reconnect first, or answer it in the program"),
         "{explained:?}"
     );
     // Once attached, the earlier question can be answered.

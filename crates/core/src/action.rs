@@ -116,7 +116,8 @@ fn takes(action: Action, session: &Session, status: Status) -> Result<(), Refusa
             Err(Refusal::Unreachable { instead: Instead::StopThere, remedy: Remedy::None })
         }
         Action::Stop => Err(Refusal::StopOnlyThere { agent: agent() }),
-        Action::Continue | Action::Resend | Action::Reconnect | Action::LetAnswer => {
+        Action::LetAnswer => Err(Refusal::OnlyCopilot),
+        Action::Continue | Action::Resend | Action::Reconnect => {
             Err(Refusal::NoOrders { agent: agent(), resumable: takes_resume(session, status) })
         }
         Action::Detach => Err(Refusal::NotAttached),

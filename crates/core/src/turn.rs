@@ -143,7 +143,7 @@ impl Turn {
         } else if self.tools.is_empty() && self.used == 0 {
             ("no tool was used", limits.fresh_quiet, limits.fresh_stuck)
         } else if self.tools.is_empty() {
-            ("tools were used, none is open", limits.thinking_quiet, limits.thinking_stuck)
+            ("no tool is open", limits.thinking_quiet, limits.thinking_stuck)
         } else if probe_result.is_some() {
             ("its sub-agent waits for a model", limits.thinking_quiet, limits.thinking_stuck)
         } else {

@@ -25,10 +25,10 @@ use tokio::time::Instant;
 pub(in crate::cli) struct Arguments {
     #[command(flatten)]
     session: MaybeNamed,
-    /// Choose the request with this id instead of the oldest, without asking you; `pilotlight explain NAME` lists the ids
+    /// Answer the request with this id instead of the oldest, and do not ask first; `pilotlight explain NAME` lists the ids
     #[arg(long, value_name = "RID", conflicts_with = "all")]
     request: Option<String>,
-    /// Choose every open request of the session, one after another
+    /// Answer every open request of the session, one after another
     #[arg(long)]
     all: bool,
     /// Do not ask first. Without a terminal, this option or `--request` is required
@@ -37,8 +37,8 @@ pub(in crate::cli) struct Arguments {
     /// Show each request and ask you, even with `--request`
     #[arg(long)]
     ask: bool,
-    /// Do nothing unless the request's text has this SHA-256. `approve --request RID` prints it if the text may not be
-    /// what it looks like
+    /// Answer only if the request's text has this SHA-256. `approve --request RID` prints the SHA-256 of a text that may
+    /// not be what it looks like
     #[arg(long, value_name = "HASH", requires = "request", conflicts_with = "ask")]
     sha256: Option<String>,
 }

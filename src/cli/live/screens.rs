@@ -155,7 +155,7 @@ mod tests {
                     seen += &lines.join("\n");
                 }
                 assert!(from < 100 && seen.contains("session") && seen.contains("not possible") != all, "{seen}");
-                assert_eq!(seen.contains("refused:") && seen.contains("detach"), all, "{seen}");
+                assert_eq!(seen.contains("refused —") && seen.contains("detach"), all, "{seen}");
             }
         }
         let mut from = 7;

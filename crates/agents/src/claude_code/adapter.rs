@@ -42,7 +42,7 @@ pub(crate) const PROFILE: Profile = Profile {
     fingerprint: Some(FINGERPRINT),
     installed: &[".local/bin", ".claude/local", ".npm-global/bin"],
     tried: "2.1.332",
-    gaps: Some("what it asks is answered in its terminal; while a model answers, nothing is written"),
+    gaps: Some("its log shows nothing while a model writes an answer"),
     home: HOME,
     home_variable: HOME_VARIABLE,
     is_home: |home| {

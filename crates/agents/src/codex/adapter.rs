@@ -52,7 +52,7 @@ pub(crate) const PROFILE: Profile = Profile {
     }),
     installed: &[".local/bin", ".npm-global/bin", ".bun/bin"],
     tried: "0.171.0",
-    gaps: Some("without its daemon, nothing shows for certain that it asks"),
+    gaps: Some("without its daemon, Pilotlight can only guess when it asks you"),
     home: ".codex",
     home_variable: "CODEX_HOME",
     is_home,

@@ -63,12 +63,13 @@ fn an_agent_that_takes_no_orders_leaves_the_process_and_the_terminal() {
             assert_eq!(&offer(*action, &session, Status::Idle), result, "{action:?} of {session:?}");
         }
     };
-    let orders = [Action::Continue, Action::Resend, Action::Reconnect, Action::LetAnswer];
+    let orders = [Action::Continue, Action::Resend, Action::Reconnect];
     let answers = [Action::Approve, Action::Deny, Action::Answer];
     let none = |actions: &[Action], why: Refusal| -> Vec<_> {
         actions.iter().map(|&action| (action, Err(why.clone()))).collect()
     };
     expected(|_| (), &none(&orders, no_orders(false)));
+    expected(|_| (), &[(Action::LetAnswer, Err(Refusal::OnlyCopilot))]);
     let only_there = |remedy| Refusal::AnswerOnlyThere { agent: agent(), remedy };
     expected(|_| (), &none(&answers, only_there(Remedy::Bridge)));
     expected(|it| it.control.bridge_setup = BridgeSetup::Installed, &none(&answers, only_there(Remedy::None)));

@@ -53,7 +53,7 @@ fn the_limits_of_a_silence_depend_on_what_is_open() {
     assert_eq!(of(&turn, true), ("its history is being compacted", tool));
     turn.used = 1;
     let thinking = (limits.thinking_quiet, limits.thinking_stuck);
-    assert_eq!(of(&turn, false), ("tools were used, none is open", thinking));
+    assert_eq!(of(&turn, false), ("no tool is open", thinking));
     assert_eq!(of(&turn, true), ("its history is being compacted", tool));
     turn.tools.push(OpenTool::running("t1", at));
     assert_eq!(of(&turn, false), ("a tool is open", tool));

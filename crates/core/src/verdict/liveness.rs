@@ -138,11 +138,11 @@ pub fn last_activity<'a>(facts: &'a Facts, liveness: &Liveness) -> Option<LastAc
 }
 
 impl LastActivity<'_> {
-    /// What, and where: "tool.execution_start (bash), in its log".
+    /// What, and where: "the event tool.execution_start (bash) in its log".
     pub fn words(&self) -> String {
         match self.source {
-            Source::Log(facts) => format!("{}, in its log", written_words(facts)),
-            Source::Connection => "data, on its connection to the model".into(),
+            Source::Log(facts) => format!("{} in its log", written_words(facts)),
+            Source::Connection => "data on its connection to the model".into(),
         }
     }
 }
@@ -150,9 +150,9 @@ impl LastActivity<'_> {
 fn written_words(facts: &Facts) -> String {
     let LastWritten::Event { kind, by_sub_agent } = &facts.last_written else { return "part of a line".into() };
     if *by_sub_agent {
-        return format!("{kind} of a sub-agent");
+        return format!("the event {kind} of a sub-agent");
     }
     let tool = facts.turn.iter().flat_map(|turn| &turn.tools).next_back();
     let tool = tool.filter(|tool| kind.is("tool.execution_start") && Some(tool.at) == facts.progress);
-    tool.map_or_else(|| kind.to_string(), |tool| format!("{kind} ({})", tool.name))
+    tool.map_or_else(|| format!("the event {kind}"), |tool| format!("the event {kind} ({})", tool.name))
 }

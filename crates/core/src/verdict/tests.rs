@@ -133,9 +133,9 @@ fn what_was_heard_last_is_called_by_its_type_and_by_its_tool() {
         nested: false,
         asks_unseen: false,
     };
-    assert_eq!(words(0, b"tool.execution_start", start()), "tool.execution_start (bash), in its log");
-    assert_eq!(words(0, b"another", Body::Step), "another, in its log", "it came last of one moment");
-    assert_eq!(words(1, b"tool.execution_start", Body::Step), "tool.execution_start, in its log");
+    assert_eq!(words(0, b"tool.execution_start", start()), "the event tool.execution_start (bash) in its log");
+    assert_eq!(words(0, b"another", Body::Step), "the event another in its log", "it came last of one moment");
+    assert_eq!(words(1, b"tool.execution_start", Body::Step), "the event tool.execution_start in its log");
 }
 
 #[test]

@@ -33,6 +33,7 @@ said! {
             "press Esc in its terminal: other programs cannot stop {agent}";
         NoOrders { agent: Agent, resumable: bool } => "{agent} takes no prompts from other programs: {}",
             if *resumable { "resume it in a terminal" } else { "prompt it yourself" };
+        OnlyCopilot => "only sessions of Copilot need this";
         NeverKilled => "end the session instead: a killed process leaves its tool running";
         Supervised { stop: Box<str> } => "its supervisor would start it again: to end it, type `{stop}`";
         InBackground { attach: Box<str> } => "it runs in the background: to see it, type `{attach}`";
@@ -86,8 +87,8 @@ said! {
 
         AlreadyAttached => "Pilotlight is already attached to it";
         NotCutOff { resumable: bool } =>
-            "its last turn was neither denied nor cut off{}",
-            if *resumable { ": resume it instead" } else { "" };
+            "its last turn was not cut off{}",
+            if *resumable { ": resume it instead" } else { ", so there is nothing to continue" };
         NoPrompt => "its last prompt is not known";
         ResumeAndTell => "resume it in a terminal, then send it a prompt";
         StopFirst => "stop its turn first: it is still open";

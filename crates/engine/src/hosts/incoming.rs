@@ -68,7 +68,7 @@ impl<R: AsyncRead + Unpin> Incoming<R> {
                     let here = env!("CARGO_PKG_VERSION");
                     let shown = pilotlight_core::text::plain(&there.version, 20);
                     let words = format!(
-                        "Pilotlight {shown} there and {here} here do not understand each other: update the older one"
+                        "its Pilotlight {shown} and your {here} do not understand each other: update the older one"
                     );
                     return Err(Unheard::Nonsense(words));
                 }
@@ -180,7 +180,7 @@ mod tests {
             assert_eq!(incoming.next(false).await.unwrap_err(), Unheard::Ended);
             let other = hello(SCHEMA + 1) + "\n";
             let Err(Unheard::Nonsense(words)) = reader(other.as_bytes()).hello().await else { panic!("understood") };
-            assert!(words.starts_with("Pilotlight 9.9 there and"), "{words}");
+            assert!(words.starts_with("its Pilotlight 9.9 and your "), "{words}");
             assert_eq!(reader(b"bash: nonsense\n").hello().await.unwrap_err(), Unheard::Ended);
             let unended = format!("Last login: now {}", hello(SCHEMA) + "\n");
             assert!(reader(unended.as_bytes()).hello().await.unwrap().has_tray);

@@ -456,7 +456,7 @@ impl RemoteShell {
             }
             "version" => {
                 let (here, there) = (env!("CARGO_PKG_VERSION"), quoted(rest.trim_start_matches("pilotlight ")));
-                format!("Pilotlight {there} and {here} here do not understand each other; nothing was changed")
+                format!("its Pilotlight {there} and your {here} do not understand each other; nothing was changed")
             }
             _ if self.is_flooding => flooding(),
             _ => format!("the connection ended{}", self.last_words()),

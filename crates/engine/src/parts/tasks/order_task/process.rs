@@ -66,7 +66,7 @@ impl OrderTask {
             let _ = here.send(resume); // fails only when the command was interrupted
             return done(format!("resumed here{}", asks.unwrap_or_default()));
         }
-        self.context.step(Step::Resume, "opens a terminal");
+        self.context.step(Step::Resume, "in a new terminal");
         let Resume { command, env } = resume;
         let setting = self.actions.terminal.clone();
         let opened = move || {
