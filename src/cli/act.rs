@@ -95,7 +95,8 @@ pub(super) fn reconnect(context: &Context, arguments: &Reconnect) -> anyhow::Res
         }
         let operation =
             if arguments.go_on { Operation::Continue } else { Operation::Reconnect { resend: arguments.resend } };
-        let page = context.page_of(session).filter(|_| session.remote.is_none());
+        // Without its lock the session is left alone, whatever the user says here; the order's refusal names the reason.
+        let page = context.page_of(session).filter(|page| session.remote.is_none() && page.is_lockable());
         if let Err(error) = page.map_or(Ok(()), |page| page.check_countable()) {
             match confirm(&format!("{UNCOUNTED} ({error}). Recover it anyway, this once?")) {
                 Some(true) => {}

@@ -476,7 +476,7 @@ fn without_being_attached_nothing_can_be_answered() {
     let row = stage.pilot.wait_status_in_tray(&id, "needs-input", COLOR);
     assert!(actions(&row).contains(&"answer"), "{row}");
     let explained = stage.pilot.run(&["explain", &id]);
-    assert!(explained.out.contains("asks you        \"Which color?\" for"), "{explained:?}");
+    assert!(explained.out.contains("asks you        \"Which color?\", asked "), "{explained:?}");
     let ran = stage.pilot.run(&["answer", &id, "--request", &open(&stage.pilot, &id), "red"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert_eq!(result(&stage.session, 1), "User selected: red");

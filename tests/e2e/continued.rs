@@ -7,6 +7,7 @@ use crate::support::home::Folder;
 use crate::support::tmux::Tmux;
 use crate::support::{SOON, wait, wait_until};
 use github_copilot_sdk::MessageOptions;
+use pilotlight_engine::ledger::Ledger;
 use rustix::process::Signal;
 use serde_json::Value;
 use std::time::{Duration, Instant};
@@ -290,15 +291,24 @@ fn case_184_where_attempts_cannot_be_counted_nothing_is_sent_without_asking() {
     let log = || stage.pilot.log();
     let said = || log().contains("nothing is sent automatically: Pilotlight cannot count").then_some(());
     wait_until(SOON, "nothing is sent automatically", log, said);
-    for arguments in [&["reconnect", "--continue", &id][..], &["reconnect", "--resend", &id], &["reconnect", &id]] {
-        for ran in [stage.pilot.run(arguments), stage.pilot.run_without_tray(arguments)] {
-            assert!(ran.code == Some(4) && ran.err.contains("no terminal here to ask you on"), "{ran:?}");
+    let is_refused = |why: &str| {
+        for arguments in [&["reconnect", "--continue", &id][..], &["reconnect", "--resend", &id], &["reconnect", &id]] {
+            for ran in [stage.pilot.run(arguments), stage.pilot.run_without_tray(arguments)] {
+                assert!(ran.code == Some(4) && ran.err.contains(why), "{ran:?}");
+            }
         }
-    }
+    };
+    // Nor can the session be locked, so there is nothing to ask.
+    is_refused("cannot tell whether another Pilotlight is busy with it");
+    // A folder is in the place of its record alone.
+    let record = Ledger::new(Some(&state)).page(&pilotlight_agents::home::Home::at(&stage.home.dir()), &id);
+    std::fs::remove_file(state.join("sessions")).unwrap();
+    std::fs::create_dir_all(state.join(format!("sessions/{}.json", record.key()))).unwrap();
+    is_refused("no terminal here to ask you on");
     assert_eq!(prompts(&stage.session.folder), [prompt]);
     // A person is asked each time.
     for key in ["n", "y"] {
-        let terminal = Tmux::with_exit_code(&stage.pilot.command(&["reconnect", "--continue", &id]), 160, 50);
+        let terminal = Tmux::with_exit_code(&stage.pilot.command(&["reconnect", "--continue", &id]), 240, 50);
         terminal.shows("Recover it anyway, this once?");
         terminal.press(&[key, "Enter"]);
         terminal.shows(if key == "n" { "left as it is" } else { "your last prompt was sent again" });

@@ -166,6 +166,11 @@ impl Page {
         state_file::check_replaceable(&stem.with_extension("json")).map_err(|error| format!("{error:#}"))
     }
 
+    /// Whether the session's lock can be taken, now or once its holder lets go. That takes no lock either.
+    pub fn is_lockable(&self) -> bool {
+        self.stem.as_ref().is_some_and(|stem| open(&stem.with_extension("lock"), true).is_ok())
+    }
+
     /// The note of the lock's holder.
     fn holder(&self) -> Option<Note> {
         let mut text = Vec::new();
