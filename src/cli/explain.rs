@@ -172,6 +172,10 @@ fn remote_page(session: &Session, remote: &Remote, (row, label): (&Row, &Label),
     for sub_agent in known::sub_agents(&row.background.list, now.wall, SUB_AGENTS_MAX) {
         page.line("sub-agent", sub_agent);
     }
+    // Of a machine that is not reached, nobody knows what is open now.
+    if remote.unreached.is_none() {
+        open_requests(&mut page, session, now);
+    }
     open_questions(&mut page, session, now);
     last_message(&mut page, session, shows);
     actions(&mut page, session, row.status, shows.refusals);

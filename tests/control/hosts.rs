@@ -118,6 +118,18 @@ fn case_409_sessions_of_another_machine_are_in_the_one_list() {
     assert_eq!(watch.wait_status(&here, "working")["host"], Value::Null);
     there.asks_permission("r1");
     assert_eq!(watch.wait_status(&there, "needs-permission")["request"]["id"], "r1");
+    let asks = |user: &User| {
+        let (code, page) = texts(user, &["explain", &there.id]);
+        assert_eq!(code, Some(0), "{page}");
+        let line = page.lines().find(|line| line.starts_with("asks permission")).map(str::to_owned).unwrap_or(page);
+        let (before, after) = line.split_once(", asked ").unwrap_or_else(|| panic!("{line}"));
+        let (since, request) = after.split_once(" ago").unwrap_or_else(|| panic!("{line}"));
+        assert!(since.ends_with(" s"), "not since the start of time: {line}");
+        format!("{before}, asked ago{request}")
+    };
+    let asked = asks(&near);
+    assert!(asked.contains("to use shell") && asked.ends_with("; request r1"), "{asked}");
+    assert_eq!(asked, asks(&remote), "in the words of its own machine");
     let hosts: Vec<_> = near.rows(&[]).iter().map(|row| row["host"].clone()).collect();
     assert_eq!(hosts, [Value::from("devbox"), Value::Null], "what needs the user comes first");
     let ids = |args: &[&str]| near.rows(args).iter().map(|row| row["id"].clone()).collect::<Vec<_>>();

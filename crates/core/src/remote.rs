@@ -213,6 +213,12 @@ pub fn read(
         created: report.opened.map(|at| clocks.here(at)),
         ..About::default()
     };
+    // An older version there does not tell when a request was asked.
+    let status_since = remote.since;
+    let request = |told: RequestReport| {
+        let since = told.since.map_or(status_since, |at| clocks.here(at));
+        request(told, since)
+    };
     let mut session = Session {
         id: report.id,
         observed: Observed { agent, about, ..Observed::default() },
@@ -220,7 +226,7 @@ pub fn read(
             approval_requested: report.approval_requested.filter(|id| id.len() <= ID_MAX),
             ..Control::default()
         },
-        liveness: Liveness { questions: asked(report.question, report.form, remote.since), ..Liveness::default() },
+        liveness: Liveness { questions: asked(report.question, report.form, status_since), ..Liveness::default() },
         remote: Some(Box::new(remote)),
         ..Session::default()
     };
@@ -292,7 +298,7 @@ fn offer(told: &session_report::OfferReport) -> Option<RemoteOffer> {
 }
 
 /// A request. The text of one that is too long is left out, and it cannot be approved unread then.
-fn request(told: RequestReport) -> Option<Request> {
+fn request(told: RequestReport, since: Time) -> Option<Request> {
     if told.id.is_empty() || told.id.len() > ID_MAX || told.kind.len() > ID_MAX {
         return None;
     }
@@ -309,7 +315,7 @@ fn request(told: RequestReport) -> Option<Request> {
         is_managed: false,
         is_probable: told.is_probable,
         over_bridge: told.over_bridge.map(options),
-        at: Moment::default(),
+        at: Moment { wall: since, ..Moment::default() },
     })
 }
 

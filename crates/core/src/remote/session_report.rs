@@ -103,6 +103,9 @@ pub(super) struct RequestReport {
     /// The sub-agent that asks, by its name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) by: Option<Box<str>>,
+    /// When it was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) since: Option<Time>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -193,6 +196,7 @@ impl SessionReport {
                     is_probable: request.is_probable,
                     over_bridge: request.over_bridge.clone(),
                     by: facts.asker(request).map(Into::into),
+                    since: Some(request.at.wall),
                 })
                 .collect(),
             question: row.question.as_ref().map(|question| QuestionReport {

@@ -61,7 +61,7 @@ fn a_session_arrives_as_it_is_with_its_machine() {
 fn case_612_a_session_whose_machine_is_not_reached_is_as_it_was_told_and_nothing_is_done_with_it() {
     let mut here = session();
     let asks = json!({"id": "r", "kind": "shell", "text": "make", "paths": [], "is-probable": false});
-    here.observed.facts.requests.extend(request(serde_json::from_value(asks).unwrap()));
+    here.observed.facts.requests.extend(request(serde_json::from_value(asks).unwrap(), Time::default()));
     let mut there = read_as(&report(&here), true).unwrap();
     let before = row_of(&there);
     let unreached = Unreached { since: "14:05".into(), again: Some("14:10".into()) };
@@ -238,8 +238,9 @@ fn asks(id: &str, kind: &str) -> Request {
         is_probable: false,
         over_bridge: None,
         by: None,
+        since: None,
     };
-    request(told).unwrap()
+    request(told, Time::default()).unwrap()
 }
 
 #[test]
@@ -258,7 +259,7 @@ fn case_767_the_sub_agent_that_asks_is_told_by_its_name() {
     session.observed.facts.requests = vec![by(Some("look\u{1b}[31m around")), by(None)];
     let told = told(&session).requests;
     assert_eq!(told.iter().map(|request| request.by.is_some()).collect::<Vec<_>>(), [true, false]);
-    let read: Vec<_> = told.into_iter().map(|told| request(told).unwrap().sub_agent).collect();
+    let read: Vec<_> = told.into_iter().map(|told| request(told, Time::default()).unwrap().sub_agent).collect();
     assert!(read[0].as_deref().is_some_and(|by| by.starts_with("look") && !by.contains('\u{1b}')), "{read:?}");
     assert_eq!(read[1], None);
 }
@@ -310,6 +311,7 @@ fn a_session_that_is_only_to_be_found_again_is_told_in_brief() {
         is_probable: false,
         over_bridge: None,
         by: None,
+        since: None,
     }];
     whole.question = Some(QuestionReport { id: None, text: "Which?".into(), choices: Vec::new() });
     whole.form = Some(form("q"));
