@@ -113,15 +113,24 @@ fn case_239_no_session_is_recovered_at_a_risk() {
     let lacks = "and there is no terminal here to ask you on: add `--yes` if you mean it";
     refuses(&user, &["reconnect", "--continue", "00000002"], lacks);
     refuses(&user, &["reconnect", "--resend", "00000002"], lacks);
-    // Attempts cannot be counted where a file is in the place of their folder.
-    let state = user.scratch.path().join(".local/state/pilotlight");
-    fs::create_dir_all(&state).unwrap();
-    let _ = fs::remove_dir_all(state.join("sessions"));
-    fs::write(state.join("sessions"), "").unwrap();
-    for arguments in [&["reconnect", "00000002"][..], &["reconnect", "--continue", "00000002"]] {
+    // A session that cannot be locked is left alone, whatever anybody says.
+    let sessions = user.scratch.path().join(".local/state/pilotlight/sessions");
+    let locked: Vec<_> = fs::read_dir(&sessions).unwrap().map(|file| file.unwrap().path()).collect();
+    fs::remove_dir_all(&sessions).unwrap();
+    fs::write(&sessions, "").unwrap();
+    let recovers = [&["reconnect", "00000002"][..], &["reconnect", "--continue", "00000002"]];
+    for arguments in recovers {
+        refuses(&user, arguments, "cannot tell whether another Pilotlight is busy with it");
+    }
+    // Attempts cannot be counted where a folder is in the place of the record.
+    fs::remove_file(&sessions).unwrap();
+    for lock in locked {
+        fs::create_dir_all(lock.with_extension("json")).unwrap();
+    }
+    for arguments in recovers {
         refuses(&user, arguments, NOBODY);
     }
-    fs::remove_file(state.join("sessions")).unwrap();
+    fs::remove_dir_all(&sessions).unwrap();
     let mut server = server_without_log(&user);
     for command in ["resume", "reconnect"] {
         refuses(

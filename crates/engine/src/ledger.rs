@@ -168,7 +168,7 @@ impl Page {
 
     /// Whether the session's lock can be taken, now or once its holder lets go. That takes no lock either.
     pub fn is_lockable(&self) -> bool {
-        self.stem.as_ref().is_some_and(|stem| open(&stem.with_extension("lock"), true).is_ok())
+        self.stem.as_ref().is_some_and(|stem| open_lock(&stem.with_extension("lock")).is_ok())
     }
 
     /// The note of the lock's holder.
@@ -239,14 +239,19 @@ fn open(path: &Path, make: bool) -> io::Result<File> {
     Ok(plain_file::open_with(&mut options, path, Links::Refused)?.0)
 }
 
+/// Opens a lock file, and makes it and its folder if they are not there.
+fn open_lock(path: &Path) -> io::Result<File> {
+    if let Some(folder) = path.parent() {
+        paths::make_folder(folder)?;
+    }
+    open(path, true)
+}
+
 /// Opens and locks the lock file. The lock counts only if the file is still at its path: a sweep may have removed it in
 /// the meantime.
 fn lock_file(path: &Path) -> Result<File, TryLockError> {
-    if let Some(folder) = path.parent() {
-        paths::make_folder(folder).map_err(TryLockError::Error)?;
-    }
     for _ in 0..LOCK_ATTEMPTS {
-        let mut file = open(path, true).map_err(TryLockError::Error)?;
+        let mut file = open_lock(path).map_err(TryLockError::Error)?;
         file.try_lock()?;
         if is_still_at(&file, path).map_err(TryLockError::Error)? {
             file.rewind().map_err(TryLockError::Error)?;
