@@ -118,16 +118,13 @@ fn case_239_no_session_is_recovered_at_a_risk() {
     let locked: Vec<_> = fs::read_dir(&sessions).unwrap().map(|file| file.unwrap().path()).collect();
     fs::remove_dir_all(&sessions).unwrap();
     fs::write(&sessions, "").unwrap();
-    let recovers = [&["reconnect", "00000002"][..], &["reconnect", "--continue", "00000002"]];
-    for arguments in recovers {
-        refuses(&user, arguments, "cannot tell whether another Pilotlight is busy with it");
-    }
+    refuses(&user, &["reconnect", "00000002"], "cannot tell whether another Pilotlight is busy with it");
     // Attempts cannot be counted where a folder is in the place of the record.
     fs::remove_file(&sessions).unwrap();
     for lock in locked {
         fs::create_dir_all(lock.with_extension("json")).unwrap();
     }
-    for arguments in recovers {
+    for arguments in [&["reconnect", "00000002"][..], &["reconnect", "--continue", "00000002"]] {
         refuses(&user, arguments, NOBODY);
     }
     fs::remove_dir_all(&sessions).unwrap();
