@@ -16,7 +16,7 @@ mod requests;
 mod staying;
 mod window;
 
-use super::ask::confirm;
+use super::ask::{CANNOT_ASK, confirm};
 use super::asking::{Asks, MaybeNamed};
 use super::bridges::has_bridge;
 use super::context::{Context, runtime};
@@ -63,7 +63,7 @@ pub(super) struct Reconnect {
     /// settings
     #[arg(long = "continue", conflicts_with = "resend")]
     go_on: bool,
-    /// Do not ask first, even if the session would lose the tools, hooks and instructions of its program
+    /// Do not ask first, even if the session loses tools, hooks or instructions that an editor or other program gave it
     #[arg(long)]
     yes: bool,
 }
@@ -95,14 +95,17 @@ pub(super) fn reconnect(context: &Context, arguments: &Reconnect) -> anyhow::Res
         }
         let operation =
             if arguments.go_on { Operation::Continue } else { Operation::Reconnect { resend: arguments.resend } };
-        // Without its lock the session is left alone, whatever the user says here; the order's refusal names the reason.
-        let page = context.page_of(session).filter(|page| session.remote.is_none() && page.is_lockable());
+        let page = context.page_of(session).filter(|_| session.remote.is_none());
+        if page.as_ref().is_some_and(|page| !page.is_lockable()) {
+            // It is left alone, whatever the user would say here; the order's refusal names the reason.
+            return act(context, session, operation, Vec::new(), false);
+        }
         if let Err(error) = page.map_or(Ok(()), |page| page.check_countable()) {
             match confirm(&format!("{UNCOUNTED} ({error}). Recover it anyway, this once?")) {
                 Some(true) => {}
                 Some(false) => return Ok(refuse("the session was left as it is")),
                 None => {
-                    return Ok(refuse(&format!("{UNCOUNTED} ({error}), and there is no terminal here to ask you on")));
+                    return Ok(refuse(&format!("{UNCOUNTED} ({error}). {CANNOT_ASK}: nothing was done")));
                 }
             }
         }
@@ -117,9 +120,7 @@ pub(super) fn reconnect(context: &Context, arguments: &Reconnect) -> anyhow::Res
                 Some(true) => agreed.push(Risk::WithoutProgram),
                 Some(false) => return Ok(refuse("the session was left as it is")),
                 None => {
-                    return Ok(refuse(&format!(
-                        "it would continue {lacks}, and there is no terminal here to ask you on: add `--yes` if you mean it"
-                    )));
+                    return Ok(refuse(&format!("it would continue {lacks}. {CANNOT_ASK}: add `--yes` if you agree")));
                 }
             }
         }
@@ -144,9 +145,7 @@ pub(super) fn stop(context: &Context, arguments: &Stop) -> anyhow::Result<ExitCo
             return match confirm(&format!("O{only}. End that process?")) {
                 Some(true) => act(context, session, operation, vec![Risk::OtherProcess], false),
                 Some(false) => Ok(refuse("the session was left as it is")),
-                None => {
-                    Ok(refuse(&format!("o{only}, and there is no terminal here to ask you on: nothing was signalled")))
-                }
+                None => Ok(refuse(&format!("o{only}. {CANNOT_ASK}: nothing was signalled"))),
             };
         }
         if operation != Operation::Stop && !arguments.yes {
@@ -156,13 +155,11 @@ pub(super) fn stop(context: &Context, arguments: &Stop) -> anyhow::Result<ExitCo
                 Some(false) => return Ok(refuse("the session was left as it is")),
                 None => {
                     let ends = if arguments.end {
-                        "this ends the session"
+                        "`--end` ends the session"
                     } else {
-                        "stopping a session in a plain terminal ends it"
+                        "its turn cannot be stopped, only the session ended"
                     };
-                    return Ok(refuse(&format!(
-                        "{ends}, and there is no terminal here to ask you on: add `--yes` if you mean it"
-                    )));
+                    return Ok(refuse(&format!("{ends}. {CANNOT_ASK}: add `--yes` if you agree")));
                 }
             }
         }
@@ -247,7 +244,7 @@ fn chosen_folder(named: &Path) -> Result<Box<str>, String> {
     if !is_local_folder(&folder) {
         return Err(format!("there is no folder {shown} to resume it in"));
     }
-    folder.into_os_string().into_string().map(Into::into).map_err(|_| format!("the name of {shown} is no UTF-8"))
+    folder.into_os_string().into_string().map(Into::into).map_err(|_| format!("the name of {shown} is not UTF-8"))
 }
 
 /// Runs what [`command_there`] made, in place of this program where the system can do that.
@@ -294,7 +291,7 @@ fn settled(context: &Context, session: &Picked, mut order: Order) -> Result<Orde
                 match confirm(&format!("{may}. A second process would corrupt its history. Continue anyway?")) {
                     Some(true) => order.agreed.push(Risk::OtherOwner),
                     Some(false) => return Err(refuse("the session was left as it is")),
-                    None => return Err(refuse(&format!("{may}, and there is no terminal here to ask you on"))),
+                    None => return Err(refuse(&format!("{may}. {CANNOT_ASK}: nothing was done"))),
                 }
             }
         }

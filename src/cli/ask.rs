@@ -6,6 +6,9 @@ use std::io::{self, BufRead, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::oneshot;
 
+/// Said where a question would have to be asked, and nobody can be.
+pub(super) const CANNOT_ASK: &str = "Pilotlight cannot ask you without a terminal";
+
 /// Whether there is a terminal to ask on.
 pub(super) fn has_terminal() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()

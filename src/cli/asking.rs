@@ -72,7 +72,7 @@ impl MaybeNamed {
         let chosen = match &*meant {
             [only] => *only,
             [] => {
-                say(&format!("no session {one}: name one by its id, folder or title; `pilotlight status` lists them"));
+                say(&format!("no session {one} now; `pilotlight status` lists all sessions"));
                 return Err(ExitCode::from(USAGE));
             }
             several => {

@@ -1,7 +1,7 @@
 //! `pilotlight bridge`: installs or removes what reaches sessions in terminals, with their agents' own commands, and reports
 //! where it runs.
 
-use super::ask::{confirm, prompt};
+use super::ask::{CANNOT_ASK, confirm, prompt};
 use super::bridges::announce_bridge_change;
 use super::context::{Context, runtime};
 use super::fold::{on_stderr, on_stdout};
@@ -431,7 +431,7 @@ impl<'a> Work<'a> {
                 false
             }
             None => {
-                say("there is no terminal here to ask you on, so nothing was done: add `--yes` if you mean it");
+                say(&format!("{CANNOT_ASK}, so nothing was done: add `--yes` if you agree"));
                 false
             }
         }

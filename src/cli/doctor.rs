@@ -1,6 +1,6 @@
 //! `pilotlight doctor`: finds what may keep Pilotlight from working, and suggests or applies remedies.
 
-use super::ask::{confirm, has_terminal};
+use super::ask::{CANNOT_ASK, confirm, has_terminal};
 use super::context::Context;
 use super::fold::{on_stdout, on_stdout_from};
 use super::report::{LINE_MAX, REFUSED, say};
@@ -25,7 +25,7 @@ pub(super) struct Arguments {
 
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<ExitCode> {
     if arguments.fix && !has_terminal() {
-        say("`--fix` asks before each repair, and there is no terminal here to ask you on: nothing was done");
+        say(&format!("`--fix` asks before each repair. {CANNOT_ASK}: nothing was done"));
         return Ok(ExitCode::from(REFUSED));
     }
     let check_context = context.check_context();

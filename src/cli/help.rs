@@ -33,7 +33,7 @@ pub(super) const EXIT_CODES: [(&str, &str); 7] = [
     ("1", "Failed."),
     ("2", "Bad usage: a name that is unknown or ambiguous, an unknown agent, or a wrong setting."),
     ("3", "No home could be read, and no hook reports a session. For 'wait': there is no such session."),
-    ("4", "Refused, with the reason. Also: the command has to ask you, and has no terminal to ask on."),
+    ("4", "Refused, with the reason. Also: the command has to ask you, but runs without a terminal."),
     ("5", "The order was sent, but nothing confirms that it took effect."),
     ("6", "'wait' timed out."),
 ];

@@ -254,10 +254,7 @@ impl LiveTable {
                 }
             }
             Ok(None) => {}
-            Err(what) => {
-                let who = row.label.cut(NAME_WIDTH);
-                self.refused = Some(format!("{what} is not possible for {who} now: press Enter, then m, to see why"));
-            }
+            Err(what) => self.refused = Some(selection::refusal(what, row)),
         }
         Ok(())
     }

@@ -95,7 +95,7 @@ enum Command {
     Answer(act::Reply),
     /// Let Pilotlight approve and deny for a Copilot session, once you agree in its terminal
     LetAnswer(Named),
-    /// Stop a session's turn, or ask to end the session if its turn cannot be stopped
+    /// Stop a session's turn. If only ending the session is possible, ask you first
     Stop(act::Stop),
     /// Reconnect a session that lost its permissions, or whose turn was cut off
     Reconnect(act::Reconnect),

@@ -82,7 +82,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
             writeln!(out, "{line}")?;
         }
         out.flush()?;
-        say("there is no terminal here to choose one on: name the session, as in `pilotlight resume NAME`");
+        say("you can choose from this list only on a terminal: name the session, as in `pilotlight resume NAME`");
         return Ok(ExitCode::from(REFUSED));
     }
     match choose(context, rows, now)? {

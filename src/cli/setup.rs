@@ -7,7 +7,7 @@
 
 mod file;
 
-use super::ask::confirm;
+use super::ask::{CANNOT_ASK, confirm};
 use super::fold::{on_stdout, on_stdout_from};
 use super::pages;
 use super::report::{LINE_MAX, REFUSED, say};
@@ -117,7 +117,7 @@ fn is_confirmed(question: &str) -> bool {
     match answer {
         Some(true) => {}
         Some(false) => say("nothing was changed"),
-        None => say("there is no terminal here to ask you on, so nothing was changed: add `--yes` if you mean it"),
+        None => say(&format!("{CANNOT_ASK}, so nothing was changed: add `--yes` if you agree")),
     }
     answer == Some(true)
 }

@@ -40,7 +40,7 @@ async fn program(adapter: &'static dyn Adapter) -> Finding {
     let path = std::env::var_os("PATH");
     let Some(program) = paths::program(Path::new(profile.program), path.as_deref()) else {
         let text = format!("no `{}` was found on PATH", profile.program);
-        let remedy = "its sessions are shown, but none can be resumed from here: put it on PATH";
+        let remedy = "Pilotlight shows its sessions, but cannot resume them. Put it on PATH";
         return Finding::warning(name, text, remedy).redacted("none was found");
     };
     match printed_version(&program, VERSION_TIMEOUT).await.map(|printed| redact::version(&printed)) {
@@ -50,7 +50,8 @@ async fn program(adapter: &'static dyn Adapter) -> Finding {
                 .redacted(format!("found, version {version} (Pilotlight was tested with {tried})"))
         }
         Err(why) => {
-            let remedy = "its sessions are shown, but none can be resumed from here: see what it prints in a terminal";
+            let remedy =
+                "Pilotlight shows its sessions, but cannot resume them. Run it in a terminal, and see what it prints";
             Finding::warning(name, format!("{} {why}", program.display()), remedy)
                 .redacted("it does not say its version")
         }

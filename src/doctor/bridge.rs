@@ -63,7 +63,7 @@ fn unheard(context: &CheckContext, project: &Folders) -> Vec<Finding> {
     };
     let unheard = bridges.into_iter().filter(is_unheard).map(|(installer, socket)| {
         let (agent, path) = (installer.adapter().agent(), folder.join(socket));
-        let text = format!("{agent} does not reach the tray, which runs: {} is gone", path.display());
+        let text = format!("{agent} cannot reach the running tray: {} is gone", path.display());
         Finding::problem(CHECK, text, "quit the tray from its menu, and start it again")
             .redacted("the tray runs, and a socket of a bridge is gone")
     });

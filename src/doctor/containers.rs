@@ -23,20 +23,19 @@ pub(crate) fn words(names: &[String]) -> Vec<String> {
 }
 
 fn place_words(place: &Place) -> String {
-    let adds =
-        |way: &str| format!("`pilotlight host add NAME -- {way}` shows its sessions, if it is not in the settings yet");
+    let adds = |way: &str| format!("to see its sessions, run `pilotlight host add NAME -- {way}` once");
     match place {
         Place::Docker(id) => format!("the Docker container {id}: {}", adds(&format!("docker exec -i {id}"))),
         Place::Podman(id) => format!("the Podman container {id}: {}", adds(&format!("podman exec -i {id}"))),
         Place::Lxc(name) => {
             format!(
-                "the container {name} of LXC or Incus: {} (or with `lxc exec`, `lxc-attach -n`)",
+                "the container {name} of LXC or Incus: {}, or with `lxc exec` or `lxc-attach -n`",
                 adds(&format!("incus exec {name} --"))
             )
         }
         Place::Pod => format!("a pod of Kubernetes: {}", adds("kubectl exec -i POD --")),
         Place::Sandbox => {
-            "a sandbox with a home of its own, which no command enters: bind its home to a folder of this \
+            "a sandbox with a home of its own, which no command can enter. Bind its home to a folder of this \
                            machine, and name the agent's home there in `homes` of the settings"
                 .to_owned()
         }
@@ -55,7 +54,7 @@ mod tests {
             (Place::Podman(id), "-- podman exec -i 0123456789ab`"),
             (Place::Lxc("web".into()), "-- incus exec web --`"),
             (Place::Pod, "-- kubectl exec -i POD --`"),
-            (Place::Sandbox, "which no command enters"),
+            (Place::Sandbox, "which no command can enter"),
         ] {
             assert!(place_words(&place).contains(words), "{}", place_words(&place));
         }

@@ -29,7 +29,8 @@ const LOG: &str = "log";
 pub(super) fn homes(context: &CheckContext) -> Vec<Finding> {
     let mut findings = Vec::new();
     for silent in &context.silent {
-        let remedy = "start or reach what serves it, or unmount it (`umount --force` or `--lazy`); the rest is read";
+        let remedy =
+            "start its server, restore the network, or unmount it (`umount --force` or `--lazy`); other homes are read";
         findings
             .push(Finding::problem("home", silent.words(), remedy).redacted("one: its file system does not answer"));
     }
@@ -48,8 +49,10 @@ pub(super) fn homes(context: &CheckContext) -> Vec<Finding> {
         }
     }
     if context.are_discovered_full {
-        let text = format!("{MOST} discovered homes are followed, the most at once: homes in use replace the others");
-        let remedy = "name those that should stay under `also` in `[homes]` of the settings";
+        let text = format!(
+            "Pilotlight follows {MOST} discovered homes, and no more at once: a home in use replaces one that is not"
+        );
+        let remedy = "to keep some of them, list them under `also` in `[homes]` of the settings";
         findings.push(Finding::warning("home", text, remedy).public());
     }
     findings.extend(locks(sessions));
@@ -84,7 +87,7 @@ fn one_home(home: &Home, number: usize, origin: &HomeOrigin, is_missed: bool) ->
             format!("empty, {kind}"),
         ),
         Err(error) if error.kind() == ErrorKind::NotFound && !is_missed => {
-            let text = format!("there is no {word} home here: the settings name other machines");
+            let text = format!("there is no {word} home on this machine; the settings name other machines");
             (Finding::ok(CHECK, text), "not there, and not missed".into())
         }
         Err(error) if error.kind() == ErrorKind::NotFound => {
@@ -120,8 +123,8 @@ fn links(sessions: &Path) -> Vec<Finding> {
     let finding = |link: fs::DirEntry| {
         let shown = link.path();
         let text =
-            format!("{} is a symbolic link, and is not followed: what is behind it is not shown", shown.display());
-        let remedy = "name the home that it leads to with --home DIR, or `homes` in the settings";
+            format!("{} is a symbolic link, so Pilotlight does not show the sessions behind it", shown.display());
+        let remedy = "name the home that it leads to with `--home DIR`, or as `homes` in the settings";
         Finding::warning("session", text, remedy).redacted("a link among the session folders")
     };
     links.take(EACH).map(finding).collect()
@@ -133,7 +136,7 @@ fn locks(sessions: &[Session]) -> Vec<Finding> {
     let owned_by =
         |is: fn(&Owner) -> bool| sessions.iter().filter(|session| is(&session.observed.owner)).collect::<Vec<_>>();
     let alive = owned_by(|owner| matches!(owner, Owner::Alive { .. } | Owner::Opened { .. }));
-    let mut findings = vec![Finding::ok(CHECK, format!("{} a live owner", having(alive.len()))).public()];
+    let mut findings = vec![Finding::ok(CHECK, format!("{} running", being(alive.len()))).public()];
     for (sessions, owner, remedy) in [
         (
             owned_by(|owner| matches!(owner, Owner::Gone { .. }))
@@ -141,17 +144,17 @@ fn locks(sessions: &[Session]) -> Vec<Finding> {
                 .filter(|session| session.observed.agent == FIRST.agent())
                 .collect(),
             "is gone",
-            "harmless, and Copilot's own: it stays after a crash, and resuming the session replaces it",
+            "nothing to do: Copilot leaves its lock behind when it crashes, and replaces it when you resume the session",
         ),
         (
             owned_by(|owner| matches!(owner, Owner::Unheld { .. })),
             "does not have it open",
-            "it was copied along with its folder, or made by another program: the session is shown, and nothing is done with it",
+            "the lock was copied with its folder, or another program made it. Pilotlight shows the session, and does not act on it",
         ),
         (
             owned_by(|owner| matches!(owner, Owner::Unknown { .. })),
             "cannot be inspected",
-            "another user's, or one in a container: it is shown, and nothing is done with it; run Pilotlight where that process runs",
+            "the process is another user's, or in a container. Pilotlight shows the session. To act on it, run Pilotlight there",
         ),
     ] {
         if !sessions.is_empty() {
@@ -177,6 +180,10 @@ fn locks(sessions: &[Session]) -> Vec<Finding> {
     findings
 }
 
+fn being(n: usize) -> String {
+    format!("{} {}", counted(n, "session"), if n == 1 { "is" } else { "are" })
+}
+
 fn having(n: usize) -> String {
     format!("{} {}", counted(n, "session"), if n == 1 { "has" } else { "have" })
 }
@@ -195,13 +202,13 @@ fn logs(homes: &[Home], sessions: &[Session]) -> Vec<Finding> {
     let mut findings = vec![Finding::ok(LOG, format!("{} can be read", counted(readable, "log"))).public()];
     if !without.is_empty() {
         let count = having(without.len());
-        let text = format!("{count} no log (there is none before the first prompt): {}", named(&without));
+        let text = format!("{count} no log yet, as before the first prompt: {}", named(&without));
         findings.push(Finding::ok(LOG, text).redacted(format!("{count} none")));
     }
     let more = troubled.len().saturating_sub(EACH);
     findings.extend(troubled.into_iter().take(EACH));
     if more > 0 {
-        let text = format!("{more} more that are broken or huge");
+        let text = format!("{more} more logs are broken or huge");
         findings.push(Finding::warning(LOG, text, "fix those above, and run this again").public());
     }
     findings
@@ -218,8 +225,8 @@ enum Log {
 
 fn log_of(homes: &[Home], session: &Session) -> Log {
     if let Some(no_answer) = &session.no_answer {
-        let text = format!("the log of session {} is not read: {}", shown(session), no_answer);
-        let remedy = "start or reach what serves it, or unmount it (`umount --force` or `--lazy`)";
+        let text = format!("the log of session {} cannot be read: {}", shown(session), no_answer);
+        let remedy = "start its server, restore the network, or unmount it (`umount --force` or `--lazy`)";
         let finding = Finding::problem(LOG, text, remedy).redacted("one: its file system does not answer");
         return Log::Troubled(Box::new(finding));
     }
@@ -231,27 +238,27 @@ fn log_of(homes: &[Home], session: &Session) -> Log {
     let finding = match length(&path) {
         Ok(length) if length > HUGE => {
             let size = format!("{} MiB", length >> 20);
-            let remedy = "only part of it is read; /compact does not shorten it, a new session begins a new one";
-            Finding::warning(LOG, format!("{shown} has {size}"), remedy).redacted(format!("one of {size}"))
+            let remedy = "Pilotlight reads only part of it. `/compact` does not shorten it: start a new session";
+            Finding::warning(LOG, format!("{shown} is {size} long"), remedy).redacted(format!("one of {size}"))
         }
         Ok(_) if session.observed.facts.skipped > 0 => {
             let lines = counted(usize::try_from(session.observed.facts.skipped).unwrap_or(usize::MAX), "line");
-            let text = format!("{shown}: {lines} of it are not events, and were skipped");
-            let remedy = "the rest is read; where a status is wrong because of it, please report it with `pilotlight diagnostics`";
+            let text = format!("{shown}: skipped {lines} that are no events");
+            let remedy = "Pilotlight reads the rest. If the session's status is wrong, please report it with `pilotlight diagnostics`";
             Finding::warning(LOG, text, remedy).redacted(format!("{lines} of one are not events"))
         }
         Ok(_) => return Log::Readable,
         Err(LogError::Io(error)) if error.kind() == ErrorKind::NotFound => return Log::Missing,
         Err(LogError::NotAFile(what)) => {
-            let text = format!("{shown} is {what}, not a file: it is neither opened nor followed");
+            let text = format!("{shown} is {what}, not a file, so Pilotlight does not open it");
             let remedy = format!(
-                "{} writes no such thing: find out who put it there, and move it away once the session is over",
+                "{} does not create it: find out what did, and move it away when the session has ended",
                 home.agent()
             );
             Finding::problem(LOG, text, remedy).redacted(format!("one is {what}"))
         }
         Err(LogError::Io(error)) => {
-            let remedy = "its session's status is unknown: give yourself permission to read it";
+            let remedy = "the session's status is unknown until you have permission to read it";
             Finding::problem(LOG, format!("{shown} cannot be read: {error}"), remedy).redacted("one cannot be read")
         }
     };

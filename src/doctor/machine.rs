@@ -17,12 +17,12 @@ pub(super) fn watches(context: &CheckContext) -> Vec<Finding> {
     let finding = match limits.into_iter().filter_map(number).min() {
         None => Finding::warning(
             CHECK,
-            format!("{need} needed; the limit cannot be read"),
-            format!("where they run out, Pilotlight says so, and {POLLING}"),
+            format!("Pilotlight needs {need}; the limit cannot be read"),
+            format!("if there are too few, Pilotlight says so, and {POLLING}"),
         ),
         Some(limit) if limit < need => Finding::problem(
             CHECK,
-            format!("{need} needed, but all your programs together may have only {limit}"),
+            format!("Pilotlight needs {need}, but all your programs together may have only {limit}"),
             format!(
                 "raise the limit: `sudo sysctl fs.inotify.max_user_watches={}`; beyond it, {POLLING}",
                 (need * 2).next_power_of_two()
@@ -30,10 +30,12 @@ pub(super) fn watches(context: &CheckContext) -> Vec<Finding> {
         ),
         Some(limit) if limit / 2 < need => Finding::warning(
             CHECK,
-            format!("{need} needed, of {limit} for all your programs together"),
+            format!("Pilotlight needs {need} of the {limit} that all your programs share"),
             format!("raise the limit before it is reached: `sudo sysctl fs.inotify.max_user_watches={}`", limit * 4),
         ),
-        Some(limit) => Finding::ok(CHECK, format!("{need} needed, of {limit} allowed")),
+        Some(limit) => {
+            Finding::ok(CHECK, format!("Pilotlight needs {need} of the {limit} that all your programs share"))
+        }
     };
     let mut findings = vec![finding.public()];
     // Whether another instance is available can only be found out by taking one.
@@ -63,21 +65,21 @@ pub(super) fn descriptors(context: &CheckContext) -> Vec<Finding> {
     });
     let finding = match (tray, limit()) {
         (Some((open, limit)), _) => {
-            let text = format!("the tray has {open} files open, of {limit} that it may have");
+            let text = format!("the tray has {open} of at most {limit} files open");
             if open + reserve(limit) >= limit {
-                let remedy = "owners beyond that are checked every 2 s instead of waited for: raise the limit (`ulimit -n`, or \
-                              LimitNOFILE= of a service) and start it again";
-                Finding::warning(CHECK, format!("{text}: it keeps the rest in reserve"), remedy)
+                let remedy = "Pilotlight checks every 2 s whether some agents still run. Raise the limit (`ulimit -n`, or LimitNOFILE= \
+                              of a service), and restart the tray";
+                Finding::warning(CHECK, format!("{text}, and keeps the rest in reserve"), remedy)
             } else {
                 Finding::ok(CHECK, text)
             }
         }
         (None, Some(limit)) if limit < 256 => {
-            let remedy = "with many sessions their owners are checked every 2 s instead of waited for: raise the limit with \
+            let remedy = "with many sessions, Pilotlight checks every 2 s whether some agents still run: raise the limit with \
                           `ulimit -n`";
             Finding::warning(CHECK, format!("your programs may open no more than {limit} files each"), remedy)
         }
-        _ => Finding::ok(CHECK, "enough files may be open".to_owned()),
+        _ => Finding::ok(CHECK, "the limit on open files is high enough".to_owned()),
     };
     vec![finding.public()]
 }

@@ -25,15 +25,15 @@ pub(super) fn version() -> Finding {
 /// The settings, and each problem in them.
 pub(super) fn config(context: &CheckContext) -> Vec<Finding> {
     const CHECK: &str = "config";
-    const REMEDY: &str = "`pilotlight config --edit` opens it; --print shows every key";
+    const REMEDY: &str = "`pilotlight config --edit` opens it, `pilotlight config --print` shows every key";
     let Some(path) = &context.config_path else {
-        let text = "no folder for settings is known: all have their defaults";
+        let text = "there is no folder for settings, so all have their defaults";
         return vec![Finding::warning(CHECK, text, "set HOME, or name a file with PILOTLIGHT_CONFIG")];
     };
     if context.problems.is_empty() {
         let state = match path.exists() {
-            true => "nothing is wrong with it",
-            false => "not there; all settings have their defaults",
+            true => "no errors",
+            false => "not there, so all settings have their defaults",
         };
         return vec![Finding::ok(CHECK, format!("{}: {state}", path.display())).redacted(state)];
     }
@@ -62,7 +62,7 @@ pub(super) fn on_change(context: &CheckContext) -> Vec<Finding> {
     let mut findings: Vec<_> = missing.map(finding).collect();
     if findings.is_empty() && !commands.is_empty() {
         findings.push(
-            Finding::ok(CHECK, format!("{}: each program is there", counted(commands.len(), "command"))).public(),
+            Finding::ok(CHECK, format!("{}: every program was found", counted(commands.len(), "command"))).public(),
         );
     }
     findings
@@ -77,7 +77,7 @@ pub(super) fn state(context: &CheckContext) -> Vec<Finding> {
         findings.extend(remembered(&folder.join(notifier::FILE), "what is muted or paused", Ours::Quiet));
         findings.push(own_log(&folder.join(log::FILE)));
     } else {
-        let text = "no folder for state is known: nothing is remembered";
+        let text = "there is no folder for state, so nothing is remembered";
         findings.push(Finding::warning("state", text, "set HOME, or XDG_STATE_HOME"));
     }
     findings.extend(running_tray(&context.runtime_folders));
@@ -95,7 +95,8 @@ fn writable(folder: &Path) -> Finding {
             Finding::ok(CHECK, format!("{shown} can be written")).redacted("can be written")
         }
         _ => {
-            let remedy = "what you have seen and muted is forgotten, and no log is kept: make it a folder that you own";
+            let remedy =
+                "Pilotlight forgets what you have seen and muted, and keeps no log. Make it a folder that you own";
             Finding::problem(CHECK, format!("{shown} cannot be written"), remedy).redacted("cannot be written")
         }
     }
@@ -112,7 +113,7 @@ pub(super) fn may_write(folder: &Path) -> bool {
 fn remembered(path: &Path, what: &str, ours: Ours) -> Option<Finding> {
     ours.is_broken(path).then(|| {
         let text = format!("{} is broken: {what} is forgotten", path.display());
-        Finding::problem("state", text, "`pilotlight doctor --fix` moves it aside; the next run begins a new one")
+        Finding::problem("state", text, "`pilotlight doctor --fix` moves it aside; the next start creates a new one")
             .redacted(format!("broken: {what}"))
             .fixed_by(Fix::Aside(path.to_owned(), ours))
     })
@@ -123,12 +124,12 @@ fn own_log(path: &Path) -> Finding {
     let shown = path.display();
     if Ours::Log.is_broken(path) {
         let text = format!("{shown} is not a plain file, so no log is kept");
-        let remedy = "`pilotlight doctor --fix` moves it aside; the next start of the tray begins a new one";
+        let remedy = "`pilotlight doctor --fix` moves it aside; the next start of the tray creates a new one";
         return Finding::problem(CHECK, text, remedy)
             .redacted("not a plain file")
             .fixed_by(Fix::Aside(path.to_owned(), Ours::Log));
     }
-    let Ok(meta) = fs::metadata(path) else { return Finding::ok(CHECK, "none yet: the tray keeps one") };
+    let Ok(meta) = fs::metadata(path) else { return Finding::ok(CHECK, "none yet: the tray writes it") };
     let length = format!("{} KiB", meta.len() >> 10);
     Finding::ok(CHECK, format!("{shown}, {length}")).redacted(length)
 }
@@ -142,7 +143,7 @@ fn running_tray(folders: &[PathBuf]) -> Vec<Finding> {
             Ok(Some(runtime)) => runtime,
             Ok(None) => continue,
             Err(error) => {
-                let remedy = "until then its lock and its socket are not kept there";
+                let remedy = "until that is corrected, Pilotlight does not use this folder";
                 let finding = Finding::warning(CHECK, error.to_string(), remedy);
                 findings.push(finding.redacted("a runtime folder is not the user's alone"));
                 continue;
@@ -151,17 +152,19 @@ fn running_tray(folders: &[PathBuf]) -> Vec<Finding> {
         findings.push(match socket_state(folder) {
             Ok(SocketState::Absent) => match runtime.note().filter(|note| is_tray_of(folder, note.process)) {
                 Some(note) => {
-                    let text =
-                        format!("runs, and no command reaches it: {} is gone ({note})", folder.join(SOCKET).display());
-                    Finding::problem(CHECK, text, "quit it from its menu, and start it again")
-                        .redacted("runs, and its control socket is gone")
+                    let text = format!(
+                        "runs, but commands cannot reach it: {} is gone ({note})",
+                        folder.join(SOCKET).display()
+                    );
+                    Finding::problem(CHECK, text, "quit the tray from its menu, and start it again")
+                        .redacted("runs, but its control socket is gone")
                 }
                 None => continue,
             },
             Ok(SocketState::Served) => served(runtime.note()),
             Ok(SocketState::Stale) => {
                 let socket = folder.join(SOCKET);
-                let text = format!("not running; {} was left behind by one that was", socket.display());
+                let text = format!("not running; an earlier one left {} behind", socket.display());
                 let remedy = "the next start replaces it; `pilotlight doctor --fix` removes it";
                 Finding::warning(CHECK, text, remedy)
                     .redacted("not running; a control socket was left behind")
@@ -169,7 +172,7 @@ fn running_tray(folders: &[PathBuf]) -> Vec<Finding> {
             }
             Err(error) => {
                 let text = format!("its control socket in {} cannot be reached: {error}", folder.display());
-                Finding::problem(CHECK, text, "commands act without the tray; check who owns that file")
+                Finding::problem(CHECK, text, "commands act without the tray. Check who owns that file")
                     .redacted("its control socket cannot be reached")
             }
         });

@@ -17,8 +17,7 @@ pub(super) fn program(context: &CheckContext) -> Vec<Finding> {
     const CHECK: &str = "copilot";
     // Other releases may write other events.
     const TESTED: &str = PROFILE.tried;
-    const REMEDY: &str =
-        "sessions are shown, but none can be resumed without it; `actions.copilot` in the settings says where it is";
+    const REMEDY: &str = "without it, Pilotlight shows sessions, but cannot resume them. Install it, or set `actions.copilot` in the settings to its path";
     if !is_used(context) {
         return Vec::new();
     }

@@ -16,14 +16,14 @@ const CHECK: &str = "reports";
 pub(super) fn reports(_: &CheckContext) -> Vec<Finding> {
     let homes = report_homes();
     let Some(place) = homes.iter().find(|home| Runtime::open(home.folder()).is_ok()).map(Home::root) else {
-        let text = "there is no folder for what hooks report";
+        let text = "there is no folder for the reports of hooks";
         let remedy = "`pilotlight report` fails: set HOME, or XDG_STATE_HOME, to a folder that you own";
         return vec![Finding::problem(CHECK, text, remedy).public()];
     };
     let shown = place.display();
     if !can_be_written(place) {
-        let remedy = "`pilotlight report` fails: make it a folder that you own";
-        let text = format!("{shown}, for what hooks report, cannot be written");
+        let remedy = "until you own this folder, `pilotlight report` fails";
+        let text = format!("{shown}, the folder for the reports of hooks, cannot be written");
         return vec![Finding::problem(CHECK, text, remedy).redacted("their folder cannot be written")];
     }
     let now = Clock::start().now().wall;
@@ -31,8 +31,12 @@ pub(super) fn reports(_: &CheckContext) -> Vec<Finding> {
         0 => "no hook reports a session".to_owned(),
         n => format!("hooks report {}", counted(n, "session")),
     };
-    let state = if place.is_dir() { "" } else { ", which is created when needed" };
-    vec![Finding::ok(CHECK, format!("{count}; reports lie in {shown}{state}")).redacted(count)]
+    let place = if place.is_dir() {
+        format!("their reports are in {shown}")
+    } else {
+        format!("the first report creates {shown}")
+    };
+    vec![Finding::ok(CHECK, format!("{count}; {place}")).redacted(count)]
 }
 
 /// Whether a folder can be written, or made.

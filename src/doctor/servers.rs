@@ -43,8 +43,8 @@ fn owners(sessions: &[Session]) -> (Vec<Finding>, Vec<SocketAddr>) {
             Err(error) => {
                 let text = format!("cannot find out where process {pid} listens: {error}");
                 let remedy = match is_of_our_user(pid) {
-                    true => "its sessions can be watched, and answered in their terminal",
-                    false => "it is another user's: its sessions can only be watched",
+                    true => "Pilotlight shows its sessions. Answer them in their terminal",
+                    false => "it is another user's: Pilotlight can only show its sessions",
                 };
                 let redacted = "cannot find out where one process listens";
                 findings.push(Finding::warning(CHECK, text, remedy).redacted(redacted));
@@ -53,24 +53,24 @@ fn owners(sessions: &[Session]) -> (Vec<Finding>, Vec<SocketAddr>) {
     }
     if silent > 0 {
         let noun = if silent == 1 { "process listens" } else { "processes listen" };
-        let text = format!("{silent} {noun} on no port: without the bridge, you answer in the terminal");
+        let text = format!("{silent} {noun} on no port: to answer its sessions from Pilotlight, you need the bridge");
         findings.push(Finding::ok(CHECK, text).public());
     }
     if findings.is_empty() {
-        findings.push(Finding::ok(CHECK, "no live owner, so no server"));
+        findings.push(Finding::ok(CHECK, "no session is running, so there is no server to check"));
     }
     (findings, addresses)
 }
 
 /// Entries of Copilot's registry whose servers are gone.
 fn entries(context: &CheckContext) -> Vec<Finding> {
-    const REMEDY: &str = "it is Copilot's own file, and Pilotlight trusts it only while a server listens where it says; a stale \
-                          one may be deleted";
+    const REMEDY: &str =
+        "Copilot wrote this file about one of its servers. If that server has ended, you can delete the file";
     let entries = copilot::homes(&context.homes).into_iter().flat_map(|home| registry(&home));
     let findings = entries.filter_map(|(path, trouble)| {
         let trouble = trouble?;
-        let text = format!("{} is passed over: {trouble}", path.display());
-        Some(Finding::warning("registry", text, REMEDY).redacted(format!("an entry is passed over: {trouble}")))
+        let text = format!("{} is ignored: {trouble}", path.display());
+        Some(Finding::warning("registry", text, REMEDY).redacted(format!("an entry is ignored: {trouble}")))
     });
     findings.take(EACH).collect()
 }
@@ -85,9 +85,9 @@ fn settings(context: &CheckContext, addresses: &[SocketAddr]) -> Vec<Finding> {
             let remedy = "correct token-file or token-env in the settings; without it the server refuses Pilotlight";
             Finding::problem(CHECK, text, remedy).redacted("a token cannot be read")
         } else if addresses.contains(&address) {
-            Finding::ok(CHECK, format!("{address}: a session's owner listens there")).redacted("in use")
+            Finding::ok(CHECK, format!("{address}: an agent with sessions listens there")).redacted("in use")
         } else {
-            let text = format!("{address}: no session's owner listens there now");
+            let text = format!("{address}: no agent with sessions listens there now");
             let remedy = "start that server, or take it out of the settings";
             Finding::warning(CHECK, text, remedy).redacted("nothing listens there now")
         }

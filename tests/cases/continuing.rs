@@ -73,7 +73,7 @@ fn case_40_after_a_tool_ran_the_session_is_told_to_continue() {
     let mixed =
         Story::prompted().ran(1, "t1").denied(2, "t2").denied(3, "t3").denied(4, "t4").answers(5, "I could not.");
     let lost = Case::of(mixed, 6, Kind::Sdk).server(ServerState::Listening);
-    lost.says(Action::Continue, "is not sent again").refuses(Action::Resend, "might be done twice");
+    lost.says(Action::Continue, "instead of sending your prompt again").refuses(Action::Resend, "might be done twice");
     // While its turn is open, continuing is offered, but waits for the end of the turn.
     let open = Case::of(denied(), 4, Kind::Sdk).server(ServerState::Listening);
     open.says(Action::Continue, "when its turn is over, sends your last prompt again");

@@ -65,9 +65,9 @@ fn reconnecting_says_what_becomes_of_the_turn() {
     may_wait.says(Action::Reconnect, "shows its requests here");
     let silent = sdk(Story::prompted(), 130);
     assert_eq!(silent.status(), Stuck);
-    silent.says(Action::Reconnect, "stops the silent turn and keeps the connection");
+    silent.says(Action::Reconnect, "and stops the silent turn");
     let attached = sdk(Story::prompted(), 130).server(ServerState::Attached);
-    attached.says(Action::Reconnect, "stops the silent turn and keeps the connection");
+    attached.says(Action::Reconnect, "and stops the silent turn");
     sdk(Story::prompted(), 5).server(ServerState::Attached).refuses(Action::Reconnect, "already attached");
     let open = sdk(Story::prompted().tool(1, "t1", "bash"), 700).server(ServerState::Attached);
     assert_eq!(open.status(), Stuck);

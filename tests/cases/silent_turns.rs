@@ -21,7 +21,7 @@ fn the_reason_for_working_names_the_work() {
 #[test]
 fn a_silent_turn_says_that_an_answer_is_missing_only_after_a_result() {
     let ran = Story::prompted().requests(1, &["bash"]).ran(2, "t1");
-    let owes = "no answer since the last tool result";
+    let owes = "no answer to the last tool result";
     ran.says(122, Quiet, owes).says(602, Stuck, owes);
     let resumed = ran.resume_pending(10).sign(11);
     resumed.says(131, Quiet, "no tool open").says(611, Stuck, "no tool open");

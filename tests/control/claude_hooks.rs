@@ -294,7 +294,7 @@ fn case_864_doctor_says_that_a_socket_of_the_tray_is_gone() {
         fs::remove_file(folder(&place.user).join(name)).unwrap();
     }
     let said = doctor();
-    for words in ["Claude Code does not reach the tray, which runs: ", "runs, and no command reaches it: "] {
+    for words in ["Claude Code cannot reach the running tray: ", "runs, but commands cannot reach it: "] {
         assert!(said.contains(words), "{said}");
     }
 }

@@ -32,7 +32,7 @@ fn case_456_a_machine_that_is_named_and_not_reached_is_a_failure() {
     let _owner = session.owner(&remote);
     session.prompt();
     name_hosts(&near, &[("dead", vec!["false".into()]), ("devbox", serves(&remote))]);
-    let why = "the command that connects ended with exit code 1";
+    let why = "the `command` in your settings ended with exit code 1";
     for verb in ["stop", "approve", "explain", "reconnect"] {
         let (code, _, said) = texts(&near, &[verb, "--host", "dead", &session.id]);
         assert_eq!(said, format!("pilotlight: dead is not reached ({why}), so nothing was done\n"), "{verb}");
@@ -252,7 +252,7 @@ fn case_489_who_watches_other_machines_is_not_told_of_homes_that_are_missing_her
     assert_eq!((code, &*said), (Some(0), ""));
     assert!(listed.contains(&session.id), "{listed}");
     let (_, found, _) = texts(&near, &["doctor"]);
-    assert!(found.contains("no Copilot home here: the settings name other machines"), "{found}");
+    assert!(found.contains("no Copilot home on this machine; the settings name other machines"), "{found}");
     assert!(!found.contains("problem  home") && !found.contains("problem  copilot"), "{found}");
     let (_, found, _) = texts(&near, &["doctor", "--home", "/nonexistent"]);
     assert!(found.contains("problem  home") && found.contains("/nonexistent"), "one that is named is missed: {found}");

@@ -43,7 +43,7 @@ fn case_175_the_live_table_chooses_explains_and_asks_before_it_ends_a_session() 
     table.press(&["Enter"]);
     is_chosen(&table, "Session 1");
     table.press(&["a"]);
-    table.shows("approve is not possible for ");
+    table.shows(" asks for no permission now");
     // The other session moves to the top between the look and the key.
     let stopped = rustix::process::Pid::from_raw(table.pid.cast_signed()).unwrap();
     rustix::process::kill_process(stopped, Signal::STOP).unwrap();

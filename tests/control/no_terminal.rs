@@ -21,7 +21,7 @@ fn refuses(user: &User, arguments: &[&str], words: &str) {
     assert!(output.status.code() == Some(4) && said.contains(words), "{arguments:?}: {output:?}");
 }
 
-const NOBODY: &str = "there is no terminal here to ask you on";
+const NOBODY: &str = "Pilotlight cannot ask you without a terminal";
 
 /// A session of a program, not of a terminal.
 fn of_program(user: &User, n: u32) -> Folder {
@@ -75,7 +75,7 @@ fn case_239_no_session_is_ended() {
     refuses(
         &user,
         &["stop", "00000002", "--end"],
-        "this ends the session, and there is no terminal here to ask you on",
+        "`--end` ends the session. Pilotlight cannot ask you without a terminal",
     );
     // With a terminal for the answer, but none that shows the question.
     let stop = user.pilotlight(&["stop", "00000001"]);
@@ -110,7 +110,7 @@ fn case_239_no_session_is_recovered_at_a_risk() {
     crashed(&user, user.session(1));
     crashed(&user, of_program(&user, 2));
     refuses(&user, &["reconnect", "--continue", "00000001"], "`pilotlight resume 00000001-");
-    let lacks = "and there is no terminal here to ask you on: add `--yes` if you mean it";
+    let lacks = "Pilotlight cannot ask you without a terminal: add `--yes` if you agree";
     refuses(&user, &["reconnect", "--continue", "00000002"], lacks);
     refuses(&user, &["reconnect", "--resend", "00000002"], lacks);
     // A session that cannot be locked is left alone, whatever anybody says.

@@ -43,7 +43,7 @@ fn a_session_in_a_terminal_is_ended_only_after_a_yes() {
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(
         output.status.code() == Some(4)
-            && stderr.contains("no terminal here to ask you on")
+            && stderr.contains("cannot ask you without a terminal")
             && stderr.contains("--yes"),
         "{stderr}"
     );
@@ -101,7 +101,7 @@ fn with_ask_each_request_is_shown_before_it_is_answered() {
 
     let output = user.run(&["approve", "00000001", "--ask"]);
     assert_eq!(output.status.code(), Some(4), "{output:?}");
-    assert!(String::from_utf8_lossy(&output.stderr).contains("no terminal here to ask you on"));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("cannot ask you without a terminal"));
 
     let terminal = in_terminal(&user, &["approve", "00000001", "--ask"]);
     terminal.shows("    shell: rm r-1\nIts id, for --request: r-1\nApprove this request, once? [y/N]");
@@ -240,7 +240,7 @@ fn a_question_is_shown_before_it_is_answered() {
         (&["--text", "mauve"], 4, "it takes one of its choices"),
         (&["blue"], 4, "no choice reads like this"),
         (&["--decline"], 4, "not declined"),
-        (&[], 4, "no terminal here to ask you on"),
+        (&[], 4, "cannot ask you without a terminal"),
         (&["--choice", "1", "--text", "red"], 2, "cannot be used with"),
         (&["red", "--choice", "1"], 2, "cannot be used with"),
     ] {

@@ -308,7 +308,7 @@ fn case_138_a_tray_short_of_descriptors_still_answers() {
     assert!(took < Duration::from_secs(5), "{took:?}");
     let doctor = user.run(&["doctor"]);
     let stdout = String::from_utf8_lossy(&doctor.stdout);
-    assert!(stdout.contains("of 64 that it may have: it keeps the rest in reserve"), "{stdout}");
+    assert!(stdout.contains("of at most 64 files open, and keeps the rest in reserve"), "{stdout}");
     assert_eq!(tray.output().matches("the end of some owners cannot be waited for").count(), 1, "{}", tray.output());
     drop((idle, owners));
 }

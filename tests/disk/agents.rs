@@ -85,7 +85,7 @@ fn case_636_what_is_behind_a_linked_project_folder_is_shown_and_not_denied() {
     user.session(1);
     std::os::unix::fs::symlink(&elsewhere, user.home().join("session-state").join(ID)).unwrap();
     let doctor = String::from_utf8(user.run(&["doctor"]).stdout).unwrap();
-    assert!(doctor.contains("is a symbolic link, and is not followed"), "{doctor}");
+    assert!(doctor.contains("is a symbolic link, so Pilotlight does not show"), "{doctor}");
 }
 
 /// Given: a `watch`, and agents that are used for the first time meanwhile: one while a session of another is open, one while

@@ -244,7 +244,7 @@ fn case_795_doctor_says_when_no_more_homes_are_discovered() {
     let kept = serde_json::json!({"version": 1, "content": content});
     fs::write(state.join("homes.json"), kept.to_string()).unwrap();
     let doctor = stage.doctor();
-    assert!(doctor.contains("16 discovered homes are followed"), "{doctor}");
+    assert!(doctor.contains("Pilotlight follows 16 discovered homes"), "{doctor}");
     assert!(doctor.contains("by process 4242 of Codex") && !doctor.contains('\u{1b}'), "{doctor}");
     // A later version's file is left as it is.
     let later = serde_json::json!({"version": 2, "content": {"homes": []}}).to_string();

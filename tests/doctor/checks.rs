@@ -85,8 +85,8 @@ fn case_88_a_log_that_is_not_a_file_is_named_and_never_waited_for() {
     assert_eq!(log(1, "events.jsonl is a folder"), "problem");
     assert_eq!(log(2, "events.jsonl is a pipe"), "problem");
     assert_eq!(log(3, "events.jsonl is a symbolic link"), "problem");
-    assert_eq!(log(4, "events.jsonl has 2048 MiB"), "warning");
-    assert_eq!(log(7, "events.jsonl: 2 lines of it are not events"), "warning");
+    assert_eq!(log(4, "events.jsonl is 2048 MiB long"), "warning");
+    assert_eq!(log(7, "events.jsonl: skipped 2 lines that are no events"), "warning");
     assert_eq!(level(&found, "log", "2 sessions have no log"), "ok");
     assert_eq!(level(&found, "session", "a-link is a symbolic link"), "warning");
     assert!(matching(&found, "log", "elsewhere").is_empty(), "the link is not followed");
@@ -136,10 +136,10 @@ fn case_107f_stale_registry_entries_are_named_without_their_tokens() {
     put("7.json".into(), "s3cret-token".into());
     Command::new("mkfifo").arg(servers.join("8.json")).status().unwrap();
     let found = doctor(&user);
-    assert_eq!(level(&found, "registry", "2147483600.json is passed over: its process is gone"), "warning");
+    assert_eq!(level(&found, "registry", "2147483600.json is ignored: its process is gone"), "warning");
     assert_eq!(level(&found, "registry", "its process does not listen there"), "warning");
-    assert_eq!(level(&found, "registry", "7.json is passed over: it is broken"), "warning");
-    assert_eq!(level(&found, "registry", "8.json is passed over: it is not a private file"), "warning");
+    assert_eq!(level(&found, "registry", "7.json is ignored: it is broken"), "warning");
+    assert_eq!(level(&found, "registry", "8.json is ignored: it is not a private file"), "warning");
     assert!(!format!("{found:?}").contains("s3cret"));
 }
 

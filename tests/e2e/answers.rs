@@ -123,7 +123,7 @@ fn a_question_can_be_answered_by_a_command_in_every_way() {
             (&["--choice", "0"], "no number 0"),
             (&["--text", " "], "an empty text is no answer"),
             (&["--decline"], "not declined"),
-            (&[], "no terminal here to ask you on"),
+            (&[], "cannot ask you without a terminal"),
         ] {
             assert_refused(&answer(arguments), why);
         }

@@ -304,7 +304,7 @@ fn case_184_where_attempts_cannot_be_counted_nothing_is_sent_without_asking() {
     let record = Ledger::new(Some(&state)).page(&pilotlight_agents::home::Home::at(&stage.home.dir()), &id);
     std::fs::remove_file(state.join("sessions")).unwrap();
     std::fs::create_dir_all(state.join(format!("sessions/{}.json", record.key()))).unwrap();
-    is_refused("no terminal here to ask you on");
+    is_refused("cannot ask you without a terminal");
     assert_eq!(prompts(&stage.session.folder), [prompt]);
     // A person is asked each time.
     for key in ["n", "y"] {

@@ -120,7 +120,7 @@ fn case_514_a_process_that_only_a_file_ties_to_a_session_is_not_ended_unasked() 
     let file = std::fs::read_to_string(two.file()).unwrap();
     std::fs::write(two.file(), file.replace(&other, &id)).unwrap();
     for ran in [pilot.run_without_tray(&["stop", "--end", "--yes", &id]), pilot.run(&["stop", "--end", "--yes", &id])] {
-        let words = [&*format!("process {}", two.pid()), "works in", "started", "no terminal here to ask you on"];
+        let words = [&*format!("process {}", two.pid()), "works in", "started", "cannot ask you without a terminal"];
         assert!(ran.code == Some(4) && words.iter().all(|word| ran.err.contains(word)), "{ran:?}");
     }
     assert!(crate::support::process::is_live(two.pid()));

@@ -359,16 +359,19 @@ fn case_312_doctor_counts_what_hooks_report_and_says_where_it_lies() {
         (only["level"].as_str().unwrap().to_owned(), only["said"].as_str().unwrap().to_owned())
     };
     let place = reports(&user).display().to_string();
-    let none = format!("no hook reports a session; reports lie in {place}, which is created when needed");
+    let none = format!("no hook reports a session; the first report creates {place}");
     assert_eq!(probe_result(), ("ok".into(), none));
     report(&user, "goose", "g-1", "working", &[]);
     report(&user, "goose", "g-2", "idle", &[]);
     report(&user, "goose", "g-3", "working", &[]);
     report(&user, "goose", "g-3", "ended", &[]);
-    assert_eq!(probe_result(), ("ok".into(), format!("hooks report 2 sessions; reports lie in {place}")));
+    assert_eq!(probe_result(), ("ok".into(), format!("hooks report 2 sessions; their reports are in {place}")));
     fs::remove_dir_all(reports(&user)).unwrap();
     fs::write(reports(&user), "").unwrap();
-    assert_eq!(probe_result(), ("problem".into(), format!("{place}, for what hooks report, cannot be written")));
+    assert_eq!(
+        probe_result(),
+        ("problem".into(), format!("{place}, the folder for the reports of hooks, cannot be written"))
+    );
 }
 
 /// Case 360: an agent that was used once is no home for ever.

@@ -20,7 +20,7 @@ pub struct Names {
     pub word: &'static str,
     /// The same in at most [`MARK_MAX`] columns, for narrow rows: `Claude`.
     pub mark: &'static str,
-    /// Why no process is known to run a session: `its folder has no lock`.
+    /// Why no process is known to run a session: `no process has locked it`.
     pub no_owner: &'static str,
     /// How a process that is gone is known to have run it: `its lock was left behind`.
     pub left_behind: &'static str,

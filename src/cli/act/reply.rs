@@ -8,7 +8,7 @@ use super::carry::carry_out;
 use super::order::{order, refuse, refused_to_agent, with_asking};
 use super::output::{self, Printer, Reporter, question, shown, write_out};
 use super::window::let_be_read;
-use crate::cli::ask::{confirm, prompt};
+use crate::cli::ask::{CANNOT_ASK, confirm, prompt};
 use crate::cli::asking::{Asks, MaybeNamed};
 use crate::cli::context::Context;
 use crate::cli::pick::{Named, Picked};
@@ -70,7 +70,6 @@ fn field_value(text: &str) -> Result<(String, String), &'static str> {
     Ok((name.into(), value.into()))
 }
 
-const NO_TERMINAL: &str = "there is no terminal here to ask you on: answer with";
 const LEFT_OPEN: &str = "the question was left open";
 
 /// Keeps the question that is reported, and prints nothing.
@@ -181,7 +180,9 @@ fn from_terminal(form: &Form) -> Result<FormAnswer, String> {
     let ways: Vec<_> = numbers.iter().map(String::as_str).chain(text).chain(decline).collect();
     let text = format!("Your answer ({}; Enter alone leaves it open): ", ways.join(", or "));
     let Some(typed) = prompt(&text) else {
-        return Err(format!("{NO_TERMINAL} --request and --choice or --text; the question was left open"));
+        return Err(format!(
+            "{CANNOT_ASK}: answer with `--request` and `--choice` or `--text`; the question was left open"
+        ));
     };
     match (&*typed, typed.parse()) {
         ("", _) => Err(LEFT_OPEN.into()),
@@ -201,7 +202,7 @@ fn fields_from_terminal(form: &Form) -> Result<FormAnswer, String> {
         let text = format!("{name} ({}{}): ", field.words(), numbers.unwrap_or_default());
         loop {
             let Some(typed) = prompt(&text) else {
-                return Err(format!("{NO_TERMINAL} --request and --field; the question was left open"));
+                return Err(format!("{CANNOT_ASK}: answer with `--request` and `--field`; the question was left open"));
             };
             if typed.is_empty() {
                 if field.is_required {

@@ -7,7 +7,7 @@ use super::carry::carry_out;
 use super::order::{order, refuse, refused_to_agent, with_asking};
 use super::output::{self, Printer, RequestPrinter, RequestReader};
 use super::window::let_be_read;
-use crate::cli::ask::{confirm, has_terminal, prompt};
+use crate::cli::ask::{CANNOT_ASK, confirm, has_terminal, prompt};
 use crate::cli::asking::{Asks, MaybeNamed};
 use crate::cli::context::Context;
 use crate::cli::pick::{Named, Picked};
@@ -133,9 +133,9 @@ fn answer(context: &Context, arguments: &Arguments, verb: &ActionSpec<'_>) -> an
         }
         if arguments.asks() && !has_terminal() {
             let (name, session) = (verb.name, &session.id);
+            let (which, option) = if arguments.all { ("all", " --all") } else { ("the oldest", "") };
             return Ok(refuse(&format!(
-                "there is no terminal here to ask you on: name the request (`pilotlight {name} {session} --request RID`; \
-                 `pilotlight explain {session}` lists them), or add `--yes` to {name} whatever is open"
+                "{CANNOT_ASK}. To {name} {which} of its requests, run `pilotlight {name} {session}{option} --yes`. To choose one, use `--request RID` instead of `--yes`"
             )));
         }
         if !arguments.asks() && !verb.approves && arguments.sha256.is_none() {

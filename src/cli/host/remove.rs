@@ -136,7 +136,7 @@ fn take_away(context: &Context, name: &str, copied: Copied, yes: bool) -> anyhow
             say(match removed {
                 Removed::Now => "the program there is removed",
                 Removed::Before => "the program there was removed already",
-                Removed::Changed => "the program there is another one by now, and was left alone",
+                Removed::Changed => "another program is there now, and was left alone",
             });
             Ok(ExitCode::SUCCESS)
         }
@@ -156,7 +156,10 @@ fn is_unreadable(path: &Path, name: &str) -> bool {
 fn without(path: &Path, name: &str) -> anyhow::Result<String> {
     let text = config::read(path).map_err(|why| anyhow!("{} {why}", path.display()))?;
     without_host(&text, name).ok_or_else(|| {
-        anyhow!("{} is written so that only you can take {name} out of it: `pilotlight config --edit`", path.display())
+        anyhow!(
+            "Pilotlight cannot take {name} out of {} as it is written: remove it with `pilotlight config --edit`",
+            path.display()
+        )
     })
 }
 

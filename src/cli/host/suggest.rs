@@ -1,6 +1,6 @@
 //! `pilotlight host suggest`: machines that could be added, each with the command that adds it; and the choice among them.
 
-use super::super::ask::prompt;
+use super::super::ask::{CANNOT_ASK, prompt};
 use super::super::context::{Context, runtime};
 use super::super::json;
 use super::super::report::{FAILED, say};
@@ -93,7 +93,7 @@ pub(super) fn choose(context: &Context) -> anyhow::Result<Option<Candidate>> {
     }
     let typed = prompt("Which one? Type its number or its name; Enter for none: ");
     let Some(typed) = typed else {
-        say("there is no terminal here to ask you on: `pilotlight host add NAME` adds one");
+        say(&format!("{CANNOT_ASK}: `pilotlight host add NAME` adds one of them"));
         return Ok(None);
     };
     let at = match typed.parse::<usize>() {
@@ -106,7 +106,7 @@ pub(super) fn choose(context: &Context) -> anyhow::Result<Option<Candidate>> {
             say(if typed.is_empty() {
                 "nothing was changed"
             } else {
-                "none of them is called so; nothing was changed"
+                "no machine in the list has this number or name; nothing was changed"
             });
             Ok(None)
         }

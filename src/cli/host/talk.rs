@@ -1,6 +1,6 @@
 //! What the commands of `host` say, ask and wait for.
 
-use super::super::ask::confirm;
+use super::super::ask::{CANNOT_ASK, confirm};
 use super::super::fold::on_stdout;
 use super::super::report::{LINE_MAX, say};
 use anyhow::{Context as _, anyhow, bail};
@@ -35,7 +35,7 @@ pub(super) fn is_confirmed(question: &str, yes: bool) -> bool {
     match if yes { Some(true) } else { confirm(question) } {
         Some(true) => return true,
         Some(false) => say("nothing was changed"),
-        None => say("there is no terminal here to ask you on, so nothing was changed: add `--yes` if you mean it"),
+        None => say(&format!("{CANNOT_ASK}, so nothing was changed: add `--yes` if you agree")),
     }
     false
 }

@@ -12,7 +12,7 @@ use std::process::ExitCode;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// The machine's name in the settings
+    /// The machine's name in the settings. Required without `--all`
     #[arg(required_unless_present = "all", conflicts_with = "all")]
     name: Option<String>,
     /// Update every machine that `host add` copied Pilotlight to

@@ -2,6 +2,7 @@
 
 use super::super::keyboard::Key;
 use super::super::table::Style;
+use super::NAME_WIDTH;
 use pilotlight_core::action::Action;
 use pilotlight_core::fleet::Row;
 use pilotlight_core::session::Kind;
@@ -61,6 +62,16 @@ pub(super) struct Command {
     hint: &'static str,
     /// The command line, without the session's id.
     pub(super) arguments: &'static [&'static str],
+}
+
+/// Says that a session does not offer what the user pressed the key of this action for.
+pub(super) fn refusal(action: &str, row: &Row) -> String {
+    let who = row.label.cut(NAME_WIDTH);
+    match action {
+        "approve" | "deny" if row.status != Status::NeedsPermission => format!("{who} asks for no permission now"),
+        "answer" if row.status != Status::NeedsInput => format!("{who} asks you no question now"),
+        _ => format!("Pilotlight cannot {action} {who} now: press Enter, then m, to see why"),
+    }
 }
 
 /// What a key does to a session; `None` if it never does anything to one. `bridged`: the agents whose bridge the tray may

@@ -43,7 +43,7 @@ pub const PROFILE: Profile = Profile {
         name: "copilot",
         word: "Copilot",
         mark: "Copilot",
-        no_owner: "its folder has no lock",
+        no_owner: "no process has locked it",
         left_behind: "its lock was left behind",
         contested: "two live processes have a lock on it",
     },

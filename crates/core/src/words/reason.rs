@@ -24,7 +24,7 @@ said! {
         Unowned { limit: Span } => "no process has it open, and it has been silent for more than {limit}";
         There { words: Box<str>, ended_denied: bool } => "{words}";
         ShutDown => "shut down";
-        ShutDownAfterError { fault: Fault } => "shut down after an error: {fault}";
+        ShutDownAfterError { fault: Fault } => "shut down {}", after(fault);
         ProcessGone { is_seen: bool } => "its process is gone";
         ProcessEnded => "no process runs it any more";
         Crashed { ago: Span, is_seen: bool } => "crashed{} {ago} ago", if *is_seen { "" } else { ", last seen" };
@@ -87,7 +87,7 @@ said! {
         Unfinished { tools: Calls } => "unfinished: {tools}";
         RequestOpen => "unfinished: a permission request";
         TurnOpen => "in the middle of a turn";
-        AfterError { fault: Fault } => "after an error: {fault}";
+        AfterError { fault: Fault } => "{}", after(fault);
         EndedDenied { denied: usize, of: usize } => "{}", Reason::EndedDenied { denied: *denied, of: *of };
         Dialog => "a dialog is open in its terminal";
         Denied { denied: usize, of: usize } => "{denied} of its last {of} tools denied: nobody could be asked";
@@ -121,7 +121,7 @@ said! {
         SubAgent => "a sub-agent waits for its model";
         Untold => "what it does is not in its log";
         NoTool => "no tool open";
-        ToolResult => "no answer since the last tool result";
+        ToolResult => "no answer to the last tool result";
         Prompt => "no tool used in this turn";
     }
 }
@@ -224,6 +224,11 @@ impl fmt::Display for Fault {
         let message: String = self.message.iter().flat_map(|message| message.chars()).take(120).collect();
         if message.is_empty() { Ok(()) } else { write!(f, ": {message}") }
     }
+}
+
+/// `after an error (500): try again later`, `after an error: rate limit (429)`.
+fn after(fault: &Fault) -> String {
+    if fault.telling_kind().is_none() { format!("after an {fault}") } else { format!("after an error: {fault}") }
 }
 
 impl Fault {

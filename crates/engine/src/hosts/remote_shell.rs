@@ -472,9 +472,7 @@ impl RemoteShell {
 
 fn flooding() -> String {
     let (line, noise) = (LINE_MAX >> 10, NOISE_MAX >> 10);
-    format!(
-        "the program that answers prints too much for a shell: more than {noise} KiB when it starts, or a line of more than {line} KiB"
-    )
+    format!("a startup file there prints too much: more than {noise} KiB, or a line of more than {line} KiB")
 }
 
 #[cfg(test)]

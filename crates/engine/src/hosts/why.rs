@@ -34,6 +34,7 @@ pub(super) fn ended(host: &HostSetting, has_greeted: bool, code: Option<i32>, st
         return why;
     }
     let last = last_line(stderr, QUOTED_MAX);
+    let child = if is_ssh { "`ssh`" } else { "the `command` in your settings" };
     match code {
         Some(code) if NOT_FOUND.contains(&code) => match &host.reach {
             Reach::Ssh { program, .. } => {
@@ -45,12 +46,12 @@ pub(super) fn ended(host: &HostSetting, has_greeted: bool, code: Option<i32>, st
         },
         Some(0) if !has_greeted => match last {
             Some(last) => format!("Pilotlight did not answer there: {last} (exit code 0)"),
-            None => "Pilotlight did not answer there: the command that connects ended with exit code 0".into(),
+            None => format!("Pilotlight did not answer there: {child} ended with exit code 0"),
         },
         Some(0) | None => "the connection ended".into(),
         Some(code) => match last {
             Some(last) => format!("{last} (exit code {code})"),
-            None => format!("the command that connects ended with exit code {code}"),
+            None => format!("{child} ended with exit code {code}"),
         },
     }
 }
@@ -127,7 +128,7 @@ mod tests {
             ),
             (&ssh, Some(255), "ssh: Could not resolve hostname", "ssh: Could not resolve hostname"),
             (&boxed, Some(255), "ada@a: Permission denied (publickey).", "it asks for a password"),
-            (&boxed, Some(1), "", "the command that connects ended with exit code 1"),
+            (&boxed, Some(1), "", "the `command` in your settings ended with exit code 1"),
         ] {
             let why = ended(host, true, code, said);
             assert!(why.starts_with(words), "{why}");

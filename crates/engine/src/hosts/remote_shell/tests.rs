@@ -188,7 +188,7 @@ fn case_427_no_shell_no_home_and_hostile_words_are_told() {
     assert_eq!(error(&["env", "-i", "PATH=/usr/bin:/bin"]), "the user has no home there");
     assert!(error_of("exit 127").starts_with("no POSIX shell"));
     for flood in ["yes", "echo pilotlight-there; yes x | tr -d '\\n'"] {
-        assert!(error_of(flood).starts_with("the program that answers prints too much"), "{}", error_of(flood));
+        assert!(error_of(flood).starts_with("a startup file there prints too much"), "{}", error_of(flood));
     }
     let said = "pilotlight-shell\npilotlight-there\nsystem \\033[31mDarwin\nmachine arm64\nhome /h\nprogram /p\nversion pilotlight \\033]0;x\\007\nhello {\nready\n";
     let way = ["/bin/sh", "-c", &format!("echo motd; printf '{said}'; read x")].map(str::to_owned).to_vec();
