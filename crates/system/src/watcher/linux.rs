@@ -13,7 +13,7 @@ mod tests;
 
 use super::filter::Filter;
 use super::hints::{Hints, Refusal};
-use super::mounts::{self, Mounts};
+use super::mounts::Mounts;
 use super::plan::WatchPlan;
 use super::route::{Routes, Scope};
 use crate::log::{self, cause};
@@ -92,13 +92,14 @@ pub(super) struct Source {
 impl Source {
     pub(super) fn new(filter: Filter) -> io::Result<Self> {
         let inotify = Arc::new(inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?);
+        let mounts = Mounts::list();
         Ok(Self {
             filter,
             inotify,
             ready: None,
             drained: false,
-            mounts: Mounts::default(),
-            watches_mounts: mounts::are_supported(),
+            watches_mounts: mounts.are_reported(),
+            mounts,
             places: Watches::default(),
             folders: BTreeMap::new(),
             missing: Vec::new(),
