@@ -10,6 +10,7 @@ use pilotlight_agents::adapter::{ADAPTERS, Adapter};
 use pilotlight_agents::bridge::Installer;
 use pilotlight_agents::home::{Home, report_homes, reported_sessions};
 use pilotlight_agents::homes::{self, Found, HomeSources};
+use pilotlight_agents::runners::DISCOVER;
 use pilotlight_agents::scanner::homes_in_use;
 use pilotlight_core::agent::Agent;
 use pilotlight_core::fleet::Session;
@@ -357,7 +358,7 @@ fn wanted<'a>(
 
 /// Whether homes may be discovered by this process, whatever the settings say.
 fn may_discover() -> bool {
-    std::env::var_os("PILOTLIGHT_DISCOVER").is_none_or(|value| value != "false")
+    std::env::var_os(DISCOVER).is_none_or(|value| value != "false")
 }
 
 /// The homes that nobody named: those that a tray remembers, and those that processes use now. `named` are the others.

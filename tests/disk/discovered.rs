@@ -51,6 +51,12 @@ impl Stage {
         Owner::start_with(&self.user.scratch.path().join("bin"), "codex", &variables)
     }
 
+    /// Starts a process of Codex with this home that is not to be followed.
+    fn private_codex(&self, home: &Path) -> Owner {
+        let variables = [("CODEX_HOME", home), ("PILOTLIGHT_DISCOVER", Path::new("false"))];
+        Owner::start_with(&self.user.scratch.path().join("bin"), "codex", &variables)
+    }
+
     fn ids(&self, args: &[&str]) -> Vec<String> {
         let output = self.run(&[&["status", "--json"], args].concat());
         let rows: Vec<Value> = serde_json::from_str(&output).unwrap_or_else(|error| panic!("{error}: {output}"));
@@ -92,6 +98,16 @@ fn wait_for(watch: &Watch, id: &str, what: &str, is_so: impl Fn(Option<&Value>) 
 
 fn is_told(row: Option<&Value>) -> bool {
     row.is_some_and(|row| row["removed"] != true)
+}
+
+/// The demo's players are such agents.
+#[test]
+fn case_871_an_agent_may_keep_its_home_from_being_followed() {
+    let stage = Stage::new(871);
+    let _codex = stage.private_codex(&stage.home);
+    assert!(!stage.shows(&[]));
+    let _another = stage.codex(&stage.home);
+    assert!(stage.shows(&[]), "another process names the same home");
 }
 
 /// Given: a `watch`, and an agent that starts with a home of its own. -> Its session is told within two seconds, and by commands,

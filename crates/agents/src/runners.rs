@@ -2,7 +2,7 @@
 //!
 //! A home's own files say who runs its sessions. They do not know of a process of another home that shares the logs, and
 //! they may be deleted while their process lives. Here the processes are asked instead, those of our user alone. Of their
-//! environment, only the variables that name the agent's home and the user's are looked for.
+//! environment, only [`DISCOVER`] and the variables that name the agent's home and the user's are looked for.
 //!
 //! The same pass finds the [homes](HomeInUse) that processes name in their environment, whether they are followed or not.
 
@@ -14,6 +14,10 @@ use pilotlight_system::process::SLACK;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
+
+/// The variable that, set to `false`, keeps Pilotlight from following homes that nobody named: in its own environment, all of
+/// them; in that of an agent, the home of that agent. The demo's players have it, so that no other Pilotlight shows them.
+pub const DISCOVER: &str = "PILOTLIGHT_DISCOVER";
 
 /// A live process of an agent that may run sessions.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -195,8 +199,10 @@ pub(super) fn scan(_: &[&Home], _: &[&'static dyn Adapter], _: Time) -> Scan {
 fn named_home(pid: u32, adapter: &'static dyn Adapter, mounts: &pilotlight_system::mounts::Mounts) -> Option<PathBuf> {
     use pilotlight_system::process::{is_as_free, variables};
     let variable = adapter.profile().home_variable;
-    let named = variables(pid, &[variable])?.into_iter().map(|(_, value)| PathBuf::from(value)).next()?;
-    if !named.is_absolute() || !is_as_free(pid) {
+    let variables = variables(pid, &[variable, DISCOVER])?;
+    let value = |name: &str| variables.iter().find(|(is, _)| is == name).map(|(_, value)| value);
+    let named = PathBuf::from(value(variable)?);
+    if !named.is_absolute() || value(DISCOVER).is_some_and(|value| value == "false") || !is_as_free(pid) {
         return None;
     }
     // Nothing may wait for a file system that does not answer.

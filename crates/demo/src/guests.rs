@@ -15,6 +15,7 @@ mod reported;
 use crate::programs::{Programs, named, stand_in};
 use cast::{GUESTS, PARTS, beat, post};
 use guest::{Act, Guest};
+use pilotlight_agents::runners::DISCOVER;
 use pilotlight_system::clock::Clock;
 use std::fs;
 use std::io::{self, BufRead, BufReader};
@@ -117,7 +118,7 @@ impl Guests {
             let mut command = programs.guest(program, &self.folder, &post.id);
             // By this its process shows whose sessions it runs.
             let variable = GUESTS[who].part.adapter.profile().home_variable;
-            command.envs((!variable.is_empty()).then_some((variable, post.home.folder())));
+            command.envs((!variable.is_empty()).then_some((variable, post.home.folder()))).env(DISCOVER, "false");
             command.current_dir(&post.work).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()
         };
         let player = &mut self.players[who];
