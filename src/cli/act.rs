@@ -149,8 +149,10 @@ pub(super) fn stop(context: &Context, arguments: &Stop) -> anyhow::Result<ExitCo
             };
         }
         if operation != Operation::Stop && !arguments.yes {
-            let tool = if has_open_tool(session) { "This kills its tool. It" } else { "It" };
-            match confirm(&format!("End {}? {tool} can be resumed.", session.label.cut(NAME_MAX))) {
+            let tool = if has_open_tool(session) { " This kills its tool." } else { "" };
+            let question =
+                format!("End the session \"{}\"?{tool} You can resume it later.", session.label.cut(NAME_MAX));
+            match confirm(&question) {
                 Some(true) => {}
                 Some(false) => return Ok(refuse("the session was left as it is")),
                 None => {

@@ -143,7 +143,7 @@ fn each(
     let wanted: Vec<_> = installers.iter().filter(|installer| is_wanted(installer.as_ref())).collect();
     let Some((last, before)) = wanted.split_last() else {
         let names: Vec<_> = installers.iter().map(|installer| installer.adapter().agent().to_string()).collect();
-        return Err(anyhow!("no agent that has a bridge is used here ({}): nothing was done", names.join(", ")));
+        return Err(anyhow!("nothing was done: neither {} is used here", names.join(" nor ")));
     };
     let mut code = ExitCode::SUCCESS;
     for installer in before {
@@ -182,13 +182,20 @@ fn install(context: &Context, installer: &dyn Installer, yes: bool) -> anyhow::R
     let real: Vec<_> = homes.iter().map(|home| PathBuf::from(&*canonical(home))).collect();
     installer.homes().add(&real)?;
     let settings = kept(installer, &homes);
-    let failed = match installer.write() {
+    let mut failed = match installer.write() {
         Ok(()) => work.carry_out(|home| installer.put(home))?,
         Err(error) => {
             clean_up(context, installer)?;
             return Err(error);
         }
     };
+    for home in homes.iter().filter(|home| installer.installed(home) == Installed::No) {
+        if !failed.contains(&&**home) {
+            let agent = installer.adapter().agent();
+            say(&format!("{}: {agent} reported success, but has not installed the bridge", home.display()));
+            failed.push(home);
+        }
+    }
     // Where the bridge was not installed before, a failed installation is taken back.
     for home in failed.iter().filter(|home| !before.iter().any(|before| before == *home)) {
         let commands = installer.to_remove(home).into_iter().map(|command| (*home, command)).collect();
@@ -224,6 +231,11 @@ fn remove(context: &Context, installer: &dyn Installer, yes: bool) -> anyhow::Re
         commands: commands(&homes, |home| installer.to_remove(home)),
         files: ("deleted", files.collect()),
     };
+    if work.commands.is_empty() && work.files.1.is_empty() {
+        clean_up(context, installer)?;
+        say(&format!("no home of {} has the bridge: nothing was removed", installer.adapter().agent()));
+        return Ok(if is_refused { ExitCode::FAILURE } else { ExitCode::SUCCESS });
+    }
     if !work.is_confirmed(yes) {
         return Ok(ExitCode::from(REFUSED));
     }
@@ -417,9 +429,6 @@ impl<'a> Work<'a> {
                     print(&format!("  {}", plain(&file.display().to_string(), LINE_MAX)));
                 }
             }
-        }
-        if self.commands.is_empty() && files.is_empty() {
-            print("  nothing: no home has it");
         }
         if yes {
             return true;

@@ -131,7 +131,7 @@ pub(super) fn page(session: &Session, label: &Label, now: Moment, limits: &Limit
     page.line("because", row.because.to_string());
     page.lesser(Lesser::Changes, "next check", next_check(&verdict, now));
     page.line("last seen", last_seen(session, now));
-    page.line("owner", known::owner(session, short));
+    page.line("run by", known::owner(session, short));
     if let Some(bridge) = bridge_words(session) {
         page.line("bridge", bridge);
     }
@@ -158,7 +158,7 @@ fn remote_page(session: &Session, remote: &Remote, (row, label): (&Row, &Label),
         page.line("last seen", format!("{last} ({} ago)", ago(now, last)));
     }
     if let Some(owner) = &row.owner {
-        page.line("owner", format!("process {} on {}, {}", owner.pid, remote.host.name, owner.state));
+        page.line("run by", format!("process {} on {}, {}", owner.pid, remote.host.name, owner.state));
     }
     if let Some(cwd) = row.cwd.as_deref() {
         page.line("folder", cwd);
@@ -230,7 +230,7 @@ fn about(page: &mut Page, session: &Session, row: &Row, now: Moment) {
         Lesser::Log,
         "log",
         match is_told {
-            true => "none is read: only its hook's reports are known".to_owned(),
+            true => "none is read: Pilotlight only gets reports from its hook".to_owned(),
             false => format!("{} read{}", number_of(facts.events, "event"), skipped_lines(facts.skipped)),
         },
     );

@@ -49,7 +49,7 @@ enum Action {
     Test(Named),
     /// Make the running tray try again at once, for one machine or for all that it does not reach
     Retry(retry::Arguments),
-    /// Update the copy that `host add` put on a machine to this program's version; asks first
+    /// Replace the copy of Pilotlight that `host add` made on a machine by this program; asks first
     Update(update::Arguments),
     /// Remove a machine from the settings, and the copy of Pilotlight that `host add` made; asks first
     Remove(remove::Arguments),
@@ -147,7 +147,7 @@ impl<'a> Row<'a> {
             (Some(why), Some(unreached), _) => format!("{unreached}: {why}"),
             (Some(why), None, _) => format!("not reached: {why}"),
             (None, _, Some(sessions)) => format!("reached, {}", counted(sessions, "session")),
-            (None, _, None) => "not asked: no tray runs that knows it".to_owned(),
+            (None, _, None) => "unknown: no tray that watches it is running".to_owned(),
         };
         match self.same_as.as_deref() {
             None => state,

@@ -21,6 +21,7 @@ use crossterm::terminal::{self, ClearType};
 use crossterm::{cursor, execute, queue};
 use foreground::{End, ForegroundCommand};
 use pilotlight_agents::home::Home;
+use pilotlight_core::action::offer;
 use pilotlight_core::agent::Agent;
 use pilotlight_core::fleet::{Row, ShortIds, Summary, limit_ended};
 use pilotlight_core::limits::Limits;
@@ -30,7 +31,7 @@ use pilotlight_core::time::{Moment, Span, Time};
 use pilotlight_engine::config::List;
 use pilotlight_engine::control::{Command, RetryHost, ask_to_hold_window};
 use pilotlight_engine::hosts::Purpose;
-use pilotlight_engine::{Fleet, Settings, View};
+use pilotlight_engine::{Fleet, Settings, Shown, View};
 use pilotlight_system::log;
 use screens::Screen;
 use selection::Selection;
@@ -179,7 +180,7 @@ impl LiveTable {
     }
 
     /// Handles the keys that were pressed. Breaks if the table is to end.
-    fn handle_keys(&mut self, rows: &[Row]) -> io::Result<ControlFlow<()>> {
+    fn handle_keys(&mut self, fleet: &Fleet, rows: &[Row]) -> io::Result<ControlFlow<()>> {
         match self.foreground.as_ref().and_then(ForegroundCommand::ended) {
             Some(End::Quit) => return Ok(ControlFlow::Break(())),
             Some(End::Return) => {
@@ -212,7 +213,7 @@ impl LiveTable {
                 (Pressed::Up | Pressed::Down, Screen::Table) => self.selection.step(rows, key == Pressed::Down),
                 _ => match self.selection.drawn(rows) {
                     Some(Row { reached: false, host, .. }) => self.retry(host.as_deref()),
-                    Some(row) => self.run_command(key, row)?,
+                    Some(row) => self.run_command(key, row, fleet)?,
                     None if rows.is_empty() => {}
                     None => self.refused = Some("that session is gone".into()),
                 },
@@ -239,7 +240,7 @@ impl LiveTable {
         });
     }
 
-    fn run_command(&mut self, key: Pressed, row: &Row) -> io::Result<()> {
+    fn run_command(&mut self, key: Pressed, row: &Row, fleet: &Fleet) -> io::Result<()> {
         match selection::command(key, row, &self.bridged) {
             Ok(Some(selection::Command { arguments, .. })) => {
                 self.give_terminal_back();
@@ -254,7 +255,10 @@ impl LiveTable {
                 }
             }
             Ok(None) => {}
-            Err(what) => self.refused = Some(selection::refusal(what, row)),
+            Err(action) => {
+                let why = session_of(row, fleet).and_then(|shown| offer(action, shown.session, row.status).err());
+                self.refused = Some(selection::refusal(action, row, why));
+            }
         }
         Ok(())
     }
@@ -268,8 +272,7 @@ impl LiveTable {
         let style = Style::of_stdout(self.context.color);
         let at = self.selection.index_in(rows).filter(|_| self.keyboard.is_reading());
         let selected = at.map(|at| &rows[at]);
-        let session =
-            selected.and_then(|row| fleet.shown().find(|shown| shown.row.id == row.id && shown.row.host == row.host));
+        let session = selected.and_then(|row| session_of(row, fleet));
         let mut drawn = match (&mut self.screen, session.zip(selected)) {
             (Screen::Help(from), _) => screens::help(from, style),
             (Screen::Details { all, from }, Some((shown, row))) => screens::details(
@@ -329,11 +332,12 @@ impl LiveTable {
         lines.extend(self.troubles.iter().map(|trouble| fit(&plain(trouble, LINE_MAX), width)));
         lines.push(String::new());
         if rows.is_empty() {
-            lines.push(waiting(&self.context.followed()));
             let unreadable = self.context.unreadable_local_homes();
-            let offer = self.context.silent.is_empty() && unreadable.len() >= self.context.homes.len();
-            let offer = offer.then(demo_hint);
-            lines.extend(unreadable.into_iter().chain(offer));
+            let has_home = unreadable.len() < self.context.homes.len();
+            let followed = if has_home { self.context.followed() } else { Vec::new() };
+            let offer = (self.context.silent.is_empty() && !has_home).then(demo_hint);
+            let said = [waiting(&followed)].into_iter().chain(unreadable).chain(offer);
+            lines.extend(said.flat_map(|line| wrap(&line, width)));
         }
         lines
     }
@@ -343,7 +347,7 @@ impl LiveTable {
         let width = style.width.unwrap_or(usize::MAX);
         let mut lines = Vec::new();
         if self.terminal {
-            lines.extend(self.problems.iter().map(|problem| String::from(plain(problem, LINE_MAX))));
+            lines.extend(self.problems.iter().flat_map(|problem| wrap(&plain(problem, LINE_MAX), width)));
         }
         if self.keyboard.is_reading() && style.height.is_none_or(|height| height >= MIN_HEIGHT_FOR_DETAILS) {
             lines.push(String::new());
@@ -393,13 +397,18 @@ pub(super) fn redraw(out: &mut impl Write, lines: &[String]) -> io::Result<()> {
     queue!(out, terminal::EndSynchronizedUpdate)
 }
 
+/// The session of a row, unless it is gone.
+fn session_of<'a>(row: &Row, fleet: &'a Fleet) -> Option<Shown<'a>> {
+    fleet.shown().find(|shown| shown.row.id == row.id && shown.row.host == row.host)
+}
+
 impl View for LiveTable {
     fn show(&mut self, fleet: &Fleet, _changed: &[Key], _removed: &[Key], now: Moment) -> ControlFlow<()> {
         let rows = self.rows(fleet.rows().cloned().collect(), now);
         let troubles = fleet.troubles().iter().map(|trouble| trouble.words(now.wall));
         self.troubles = troubles.chain(fleet.twins().iter().map(ToString::to_string)).collect();
         self.unreached = fleet.troubles().iter().map(|trouble| Arc::clone(&trouble.host)).collect();
-        let drawn = self.handle_keys(&rows).and_then(|flow| match self.foreground {
+        let drawn = self.handle_keys(fleet, &rows).and_then(|flow| match self.foreground {
             None => self.draw(fleet, &rows, now).map(|()| flow),
             Some(_) => Ok(flow),
         });

@@ -93,9 +93,9 @@ enum Command {
     Deny(act::Deny),
     /// Answer a session's question, fill in its form, or decide on its plan
     Answer(act::Reply),
-    /// Let Pilotlight approve and deny for a Copilot session, once you agree in its terminal
+    /// Ask in a Copilot session's terminal whether Pilotlight may approve and deny there
     LetAnswer(Named),
-    /// Stop a session's turn. If only ending the session is possible, ask you first
+    /// Stop a session's turn; if it can only be ended as a whole, ask you first
     Stop(act::Stop),
     /// Reconnect a session that lost its permissions, or whose turn was cut off
     Reconnect(act::Reconnect),

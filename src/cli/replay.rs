@@ -27,7 +27,7 @@ pub(super) struct Arguments {
     /// An agent's log, such as events.jsonl, plain or compressed with zstd; `-` reads standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Whether the session's process lives on after the last event, dies a millisecond later, or is unknown
+    /// What to assume of the session's process after the last event: it lives on, it dies at once, or it is unknown
     #[arg(long, value_enum, default_value = "alive")]
     owner: Owner,
     /// Let the clock run on after the last event: +30s, +11m, +24h

@@ -41,7 +41,7 @@ async fn program(adapter: &'static dyn Adapter) -> Finding {
     let Some(program) = paths::program(Path::new(profile.program), path.as_deref()) else {
         let text = format!("no `{}` was found on PATH", profile.program);
         let remedy = "Pilotlight shows its sessions, but cannot resume them. Put it on PATH";
-        return Finding::warning(name, text, remedy).redacted("none was found");
+        return Finding::warning(name, text, remedy).redacted("its program was not found");
     };
     match printed_version(&program, VERSION_TIMEOUT).await.map(|printed| redact::version(&printed)) {
         Ok(version) => {

@@ -76,7 +76,12 @@ type Found = (Level, String, &'static str, String);
 /// The bridge of one agent. `of_files`: what our own files say of a bridge that the agent is set to start.
 fn of_agent(context: &CheckContext, installer: &dyn Installer, of_files: impl Fn(&Path) -> Found) -> Vec<Finding> {
     let homes = installer.used(&context.homes, false);
-    let of_homes = (1..).zip(&homes).flat_map(|(number, home)| of_home(installer, number, home, &of_files));
+    // By the number that the home has in the check of homes, if it is among them.
+    let name = |home: &Path| {
+        let at = context.homes.iter().position(|other| other.folder() == home);
+        at.map_or_else(|| "a home".to_owned(), |at| format!("home {}", at + 1))
+    };
+    let of_homes = homes.iter().flat_map(|home| of_home(installer, &name(home), home, &of_files));
     let mut findings: Vec<_> = of_homes.collect();
     if findings.is_empty() {
         let what = match installer.adapter() == FIRST {
@@ -93,7 +98,7 @@ fn of_agent(context: &CheckContext, installer: &dyn Installer, of_files: impl Fn
 }
 
 /// The bridge in one of an agent's homes; nothing if it is not installed there.
-fn of_home(installer: &dyn Installer, number: usize, home: &Path, of_files: impl Fn(&Path) -> Found) -> Vec<Finding> {
+fn of_home(installer: &dyn Installer, name: &str, home: &Path, of_files: impl Fn(&Path) -> Found) -> Vec<Finding> {
     let agent = installer.adapter().agent();
     let state = installer.installed(home);
     let (level, text, redacted, remedy) = match state {
@@ -137,13 +142,13 @@ fn of_home(installer: &dyn Installer, number: usize, home: &Path, of_files: impl
         level,
         said: format!("{}: {text}", home.display()),
         remedy: (!is_well).then_some(remedy),
-        redacted: format!("home {number}: {redacted}"),
+        redacted: format!("{name}: {redacted}"),
         fix: (state == Installed::Yes && !is_well).then(|| Fix::Bridge(installer.adapter())),
     };
     let another = |other: String| {
         let text = format!("{}: another program also answers: {other}", home.display());
         let remedy = "the first answer counts, its or yours: remove it there if you do not want it";
-        Finding::warning(CHECK, text, remedy).redacted(format!("home {number}: another program also answers"))
+        Finding::warning(CHECK, text, remedy).redacted(format!("{name}: another program also answers"))
     };
     [finding].into_iter().chain(others.into_iter().map(another)).collect()
 }

@@ -14,6 +14,7 @@ use pilotlight_engine::discovered::MOST;
 use pilotlight_system::clock::short;
 use pilotlight_system::file_system;
 use pilotlight_system::watcher::POLLING;
+use std::collections::HashSet;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
@@ -41,8 +42,9 @@ pub(super) fn homes(context: &CheckContext) -> Vec<Finding> {
         findings.push(Finding::problem("home", "cannot tell where the home of any agent is", remedy));
     }
     let sessions = &context.sessions;
+    let ids: HashSet<_> = sessions.iter().map(|session| &*session.id).collect();
     for (number, (home, origin)) in (1..).zip(context.homes.iter().zip(&context.origins)) {
-        findings.push(one_home(home, number, origin, context.misses(home)));
+        findings.push(one_home(home, number, origin, context.misses(home), &ids));
         findings.extend(without_file_events(home, number, sessions));
         if !home.follows_links() {
             findings.extend(links(home.root()));
@@ -72,14 +74,15 @@ fn origin_words(home: &Home, HomeOrigin { why, followed }: &HomeOrigin) -> (Stri
     (followed.map_or(why.clone(), |since| format!("{why}; followed since {}", short(since))), redacted)
 }
 
-fn one_home(home: &Home, number: usize, origin: &HomeOrigin, is_missed: bool) -> Finding {
+/// A home, with the number of its sessions: those of `known`, since a sub-agent may have a log of its own.
+fn one_home(home: &Home, number: usize, origin: &HomeOrigin, is_missed: bool, known: &HashSet<&str>) -> Finding {
     const CHECK: &str = "home";
     let (origin, kind) = origin_words(home, origin);
     let (folder, profile) = (home.folder(), home.adapter().profile());
     let (shown, word) = (folder.display(), profile.names.word);
     let (finding, redacted) = match home.list() {
         Ok(ids) => {
-            let count = counted(ids.count(), "session");
+            let count = counted(ids.filter(|id| known.contains(&**id)).count(), "session");
             (Finding::ok(CHECK, format!("{shown}: {count} ({origin})")), format!("{count}, {kind}"))
         }
         Err(error) if error.kind() == ErrorKind::NotFound && folder.is_dir() => (

@@ -17,12 +17,12 @@ pub(super) fn watches(context: &CheckContext) -> Vec<Finding> {
     let finding = match limits.into_iter().filter_map(number).min() {
         None => Finding::warning(
             CHECK,
-            format!("Pilotlight needs {need}; the limit cannot be read"),
+            format!("Pilotlight needs {need} file watches; the limit cannot be read"),
             format!("if there are too few, Pilotlight says so, and {POLLING}"),
         ),
         Some(limit) if limit < need => Finding::problem(
             CHECK,
-            format!("Pilotlight needs {need}, but all your programs together may have only {limit}"),
+            format!("Pilotlight needs {need} file watches, but all your programs together may have only {limit}"),
             format!(
                 "raise the limit: `sudo sysctl fs.inotify.max_user_watches={}`; beyond it, {POLLING}",
                 (need * 2).next_power_of_two()
@@ -30,11 +30,11 @@ pub(super) fn watches(context: &CheckContext) -> Vec<Finding> {
         ),
         Some(limit) if limit / 2 < need => Finding::warning(
             CHECK,
-            format!("Pilotlight needs {need} of the {limit} that all your programs share"),
+            format!("Pilotlight needs {need} of the {limit} file watches that your programs share"),
             format!("raise the limit before it is reached: `sudo sysctl fs.inotify.max_user_watches={}`", limit * 4),
         ),
         Some(limit) => {
-            Finding::ok(CHECK, format!("Pilotlight needs {need} of the {limit} that all your programs share"))
+            Finding::ok(CHECK, format!("Pilotlight needs {need} of the {limit} file watches that your programs share"))
         }
     };
     let mut findings = vec![finding.public()];

@@ -32,8 +32,8 @@ pub(super) fn program(context: &CheckContext) -> Vec<Finding> {
             Ok((program, version)) => Finding::ok(CHECK, format!("{}, version {version}", program.display()))
                 .redacted(format!("found, version {version} (Pilotlight was tested with {TESTED})")),
             Err(why) => Finding::problem(CHECK, why, REMEDY).redacted(match named {
-                Some(_) => "what the settings name is not it",
-                None => "none was found",
+                Some(_) => "the program that the settings name is not Copilot",
+                None => "its program was not found",
             }),
         }]
     })

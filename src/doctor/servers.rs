@@ -57,7 +57,7 @@ fn owners(sessions: &[Session]) -> (Vec<Finding>, Vec<SocketAddr>) {
         findings.push(Finding::ok(CHECK, text).public());
     }
     if findings.is_empty() {
-        findings.push(Finding::ok(CHECK, "no session is running, so there is no server to check"));
+        findings.push(Finding::ok(CHECK, "no Copilot session is running, so there is no server to check"));
     }
     (findings, addresses)
 }

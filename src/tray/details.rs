@@ -86,7 +86,7 @@ pub(crate) fn why(source: &Source<'_>, context: &DetailsContext<'_>) -> Vec<Text
     if row.label.agent.is_some() {
         say(format!("Agent: {}", row.agent));
     }
-    say(format!("Owner: {}", known::owner(session, short)));
+    say(format!("Run by: {}", known::owner(session, short)));
     if let Some(no_file_events) = &session.no_file_events {
         say(format!("Files: {}", without_file_events(no_file_events, session.may_be_open())));
     }
@@ -112,7 +112,7 @@ pub(crate) fn why(source: &Source<'_>, context: &DetailsContext<'_>) -> Vec<Text
 /// The details of a session on another machine, which judges it.
 fn why_there(row: &Row, remote: &Remote) -> Vec<Text> {
     let name = &remote.host.name;
-    let owner = row.owner.as_ref().map(|owner| format!("Owner: process {} on {name}, {}", owner.pid, owner.state));
+    let owner = row.owner.as_ref().map(|owner| format!("Run by: process {} on {name}, {}", owner.pid, owner.state));
     let branch = row.branch.as_deref().map(|branch| format!(" ({branch})")).unwrap_or_default();
     let told = [
         Some(format!("Machine: {name}")),

@@ -311,7 +311,7 @@ fn welcome_note(rows: &[&Row], has_icon: bool) -> Note {
     let place = if has_icon {
         "The icon in your panel shows how they are. Click it for the menu."
     } else {
-        "No panel shows the icon yet. `pilotlight live` shows them as a table."
+        "No panel shows the icon yet. `pilotlight live` shows your sessions as a table."
     };
     Note::new(format!("Pilotlight is running: {found}"), place)
 }

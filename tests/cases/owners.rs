@@ -158,7 +158,7 @@ fn case_518_a_session_that_a_process_may_run_unclaimed_is_neither_over_nor_touch
         let session = Session { id, observed, ..Session::default() };
         let (row, _) = session.row(story.moment(90_000), &story.limits);
         let because = row.because.to_string();
-        assert!(because.contains("owner unknown: ") && because.contains(words), "{because}");
+        assert!(because.contains("unclear who runs it: ") && because.contains(words), "{because}");
         assert_eq!((row.owner.unwrap().state, row.actions), ("unknown", vec![]));
         for action in Action::ALL {
             assert!(offer(action, &session, row.status).is_err(), "{action:?}");

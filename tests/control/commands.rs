@@ -326,9 +326,9 @@ fn case_130_an_interrupted_order_is_looked_up_on_disk() {
             5,
             "may have happened: interrupted while the tray was working on it; its log has no answer yet",
         ),
-        ("approve", answered("approved"), 0, "approved: its log says so"),
+        ("approve", answered("approved"), 0, "approved: the session's log confirms it"),
         ("approve", answered(REFUSED), 5, "its log has another answer"),
-        ("deny", answered(REFUSED), 0, "denied: its log says so"),
+        ("deny", answered(REFUSED), 0, "denied: the session's log confirms it"),
         ("stop", None, 5, "its log says that the turn is still running"),
         ("stop", aborted(), 0, "its log says that the turn has ended"),
     ];

@@ -95,12 +95,12 @@ fn case_459_a_wrong_argument_is_named_as_it_was_given() {
     for (args, words) in [
         (
             &["a b"][..],
-            "NAME takes up to 24 letters, digits, \"-\", \"_\" and \".\", not \"-\" first and not dots alone; \"a b\" is not that",
+            "\"a b\" cannot be a machine's name: use up to 24 letters, digits, \"-\", \"_\" and \".\", without \"-\" in front, and not dots alone",
         ),
-        (&[""], "NAME takes up to 24 letters"),
-        (&["."], "\".\" is not that"),
-        (&["..", "--ssh", "devbox"], "\"..\" is not that"),
-        (&["box", "--ssh", ""], "`--ssh` takes a host of your ssh config, or user@address; \"\" is neither"),
+        (&[""], "\"\" cannot be a machine's name"),
+        (&["."], "\".\" cannot be a machine's name"),
+        (&["..", "--ssh", "devbox"], "\"..\" cannot be a machine's name"),
+        (&["box", "--ssh", ""], "\"\" is neither a host of your ssh config nor user@address"),
         (&["box", "--", ""], "the words after `--` are no command: its first word is not a program"),
         (&["box", "--", "pilotlight", "serve", "--stdio"], "the words after `--` run Pilotlight on this machine"),
     ] {

@@ -43,15 +43,15 @@ fn case_175_the_live_table_chooses_explains_and_asks_before_it_ends_a_session() 
     table.press(&["Enter"]);
     is_chosen(&table, "Session 1");
     table.press(&["a"]);
-    table.shows(" asks for no permission now");
+    table.shows("approve refused: it asks for no permission");
     // The other session moves to the top between the look and the key.
     let stopped = rustix::process::Pid::from_raw(table.pid.cast_signed()).unwrap();
     rustix::process::kill_process(stopped, Signal::STOP).unwrap();
     sessions[0].prompt();
     table.press(&["s"]);
     rustix::process::kill_process(stopped, Signal::CONT).unwrap();
-    table.shows("Session 1? ");
-    table.shows("can be resumed. [y/N]");
+    table.shows("Session 1\"? ");
+    table.shows("You can resume it later. [y/N]");
     table.text("n");
     table.press(&["Enter"]);
     table.shows("the session was left as it is");
@@ -84,7 +84,7 @@ fn case_241_a_question_over_the_table_keeps_the_tray_neither_busy_nor_deaf() {
     let table = Tmux::start(&tray, 120, 40);
     is_chosen(&table, "Session 1");
     table.press(&["s"]);
-    table.shows("can be resumed. [y/N]");
+    table.shows("You can resume it later. [y/N]");
     let status = || String::from_utf8(user.run(&["status"]).stdout).unwrap();
     let is_aged = |age: &str| wait_until(SOON, age, status, || status().contains(age).then_some(()));
     is_aged("10 s");
@@ -115,14 +115,14 @@ fn case_242_ctrl_c_at_a_question_leads_back_to_the_table() {
     let table = Tmux::start(&live, 100, 40);
     is_chosen(&table, "Session 1");
     table.press(&["s"]);
-    table.shows("can be resumed. [y/N]");
+    table.shows("You can resume it later. [y/N]");
     table.press(&["C-c"]);
     table.shows("the session was left as it is");
     table.shows("Press Enter to return to the table");
     table.press(&["Enter"]);
     is_chosen(&table, "Session 1");
     table.press(&["s"]);
-    table.shows("can be resumed. [y/N]");
+    table.shows("You can resume it later. [y/N]");
     table.press(&["n", "Enter"]);
     table.shows("Press Enter to return to the table");
     // Again and again: one that comes at once may have been meant for the question.

@@ -8,7 +8,7 @@ use pilotlight_core::form::{Form, FormAnswer};
 use pilotlight_core::order::{Operation, OrderReport, Outcome, Reply, ShownRequest, Which};
 use serde_json::json;
 
-const END: &str = "It can be resumed. [y/N]";
+const END: &str = "You can resume it later. [y/N]";
 
 fn done() -> Vec<OrderReport> {
     vec![OrderReport::End(Outcome::Done("it is done".into()))]

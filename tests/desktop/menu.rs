@@ -109,7 +109,7 @@ fn the_submenu_has_the_details_and_the_actions() {
     let why = row.get("Why");
     assert_eq!(why.entries[0].shown(), "idle: done, your turn");
     let folder = format!("Folder: {} (main)", sessions.work().display());
-    for says in [&*folder, "Model: gpt-5.2", &format!("Owner: process {pid}"), "Last activity, "] {
+    for says in [&*folder, "Model: gpt-5.2", &format!("Run by: process {pid}"), "Last activity, "] {
         assert!(why.words().contains(says), "{says:?} is not in {why:#?}");
     }
     // Case 70: refused actions are listed with their reasons, and cannot be clicked.

@@ -119,5 +119,5 @@ fn case_227_what_commands_print_is_ascii_in_the_locale_c() {
     let mut stop = user.pilotlight(&["stop", "00000001"]);
     stop.env("LC_ALL", "C");
     let terminal = Tmux::with_exit_code(&stop, 120, 20);
-    terminal.shows("End caf? - Fix it - ????? It can be resumed. [y/N]");
+    terminal.shows("End the session \"caf? - Fix it - ????\"? You can resume it later. [y/N]");
 }

@@ -6,6 +6,7 @@ use crate::support::synthetic::{Owner, User};
 use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
@@ -90,6 +91,23 @@ fn case_88_a_log_that_is_not_a_file_is_named_and_never_waited_for() {
     assert_eq!(level(&found, "log", "2 sessions have no log"), "ok");
     assert_eq!(level(&found, "session", "a-link is a symbolic link"), "warning");
     assert!(matching(&found, "log", "elsewhere").is_empty(), "the link is not followed");
+}
+
+/// Codex keeps the log of a sub-agent beside those of the sessions.
+#[test]
+fn case_870_the_log_of_a_sub_agent_is_no_session() {
+    let user = User::new();
+    let day = user.scratch.path().join(".codex/sessions/2026/11/21");
+    fs::create_dir_all(&day).unwrap();
+    for name in ["agent", "agent-sub"] {
+        let recorded =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/traces-codex").join(name).join("rollout.jsonl");
+        let log = fs::read_to_string(recorded).unwrap();
+        let meta: Value = serde_json::from_str(log.lines().next().unwrap()).unwrap();
+        let id = meta["payload"]["id"].as_str().unwrap();
+        fs::write(day.join(format!("rollout-2026-11-21T22-59-11-{id}.jsonl")), log).unwrap();
+    }
+    assert_eq!(level(&doctor(&user), "home", ".codex: 1 session ("), "ok");
 }
 
 #[test]

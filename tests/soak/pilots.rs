@@ -127,7 +127,7 @@ impl Pilots {
         let text = |row: &Value, key: &str| row[key].as_str().unwrap().to_owned();
         // For some seconds after a log was written, one look cannot tell whether its process has ended, and says so.
         let is_certain =
-            |row: &Value| !text(row, "because").contains("owner unknown: an unknown process just wrote its log");
+            |row: &Value| !text(row, "because").contains("unclear who runs it: an unknown process just wrote its log");
         let status = |row: &Value| if is_certain(row) { "" } else { UNCERTAIN }.to_owned() + &text(row, "status");
         let rows = rows.iter().map(|row| (text(row, "id"), status(row))).collect();
         self.reports.lock().unwrap().push(Report::Status { from, to, rows });

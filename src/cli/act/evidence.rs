@@ -35,10 +35,10 @@ pub(super) fn evidence(operation: &Operation, before: &Session, now: &Session) -
             match wanted {
                 _ if answers.contains(&None) => Evidence::Inconclusive("its log has no answer yet"),
                 true if answers.iter().all(|answer| *answer == Some(true)) => {
-                    Evidence::Done("approved: its log says so")
+                    Evidence::Done("approved: the session's log confirms it")
                 }
                 false if answers.iter().all(|answer| *answer == Some(false)) => {
-                    Evidence::Done("denied: its log says so")
+                    Evidence::Done("denied: the session's log confirms it")
                 }
                 _ => Evidence::Inconclusive("its log has another answer"),
             }

@@ -173,7 +173,7 @@ fn add_named(context: &Context, arguments: &Arguments, name: &str, way: Way) -> 
 
 /// Looks what is there. `None` if it is not reached, which is said.
 pub(super) fn look(runtime: &Runtime, name: &str, way: &Way) -> io::Result<Option<(RemoteShell, RemoteInfo)>> {
-    tell(&format!("{name}: by `{way}`"))?;
+    tell(&format!("{name}: connecting with `{way}`"))?;
     match wait(runtime, RemoteShell::start(way.clone())).unwrap_or_else(|| Err("interrupted".into())) {
         Ok((shell, info)) => {
             tell(&format!("  {}", words_of(&info)))?;
@@ -229,11 +229,11 @@ fn wrong(host: &HostSetting, way: &Way) -> Option<String> {
     let shown = |text: &str| format!("{:?}", plain(text, QUOTED_MAX));
     Some(match wrong_host(host)? {
         WrongPart::Name => format!(
-            "NAME takes up to 24 letters, digits, \"-\", \"_\" and \".\", not \"-\" first and not dots alone; {} is not that",
+            "{} cannot be a machine's name: use up to 24 letters, digits, \"-\", \"_\" and \".\", without \"-\" in front, and not dots alone",
             shown(&host.name)
         ),
         WrongPart::Ssh | WrongPart::Program => format!(
-            "`--ssh` takes a host of your ssh config, or user@address; {} is neither",
+            "{} is neither a host of your ssh config nor user@address, as `--ssh` takes it",
             if let Way::Ssh(to) = way { shown(to) } else { shown(&host.name) }
         ),
         WrongPart::Command(why) => format!("the words after `--` are no command: {why}"),

@@ -26,7 +26,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
     }
     let runtime = runtime()?;
     let Some(reports) = runtime.block_on(ask_tray()) else {
-        say("no tray runs that could try again: `pilotlight host test NAME` tries a machine by itself");
+        say("no tray is running. To try a machine now: `pilotlight host test NAME`");
         return Ok(ExitCode::from(FAILED));
     };
     let is_lost = |host: &&HostSetting| {

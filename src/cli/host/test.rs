@@ -31,7 +31,7 @@ pub(super) fn run(context: &Context, name: &str) -> anyhow::Result<ExitCode> {
         Reach::Ssh { to, program, .. } => format!("ssh {to} {program}"),
         Reach::Command(words) => words.join(" "),
     };
-    tell(&format!("{name}: by `{how}`"))?;
+    tell(&format!("{name}: connecting with `{how}`"))?;
     let runtime = runtime()?;
     let (sender, mut news) = channel(4);
     let link = runtime.block_on(async { Link::start(host.clone(), 0, Purpose::Look, sender) });

@@ -35,7 +35,9 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
             return Ok(ExitCode::from(USAGE));
         }
         if copies.of(name).is_none() {
-            say(&format!("`host add` copied no program to {name}: update the one there as it was installed"));
+            say(&format!(
+                "`host add` did not install Pilotlight on {name}: update it there in the way that it was installed"
+            ));
             return Ok(ExitCode::from(REFUSED));
         }
     }

@@ -9,6 +9,7 @@ use pilotlight_core::session::Kind;
 use pilotlight_core::text::{fit, plain, wrap};
 use pilotlight_core::time::Time;
 use pilotlight_core::verdict::Status;
+use pilotlight_core::words::refusal::Refusal;
 use unicode_width::UnicodeWidthStr;
 
 /// Maximum number of lines of details.
@@ -64,22 +65,19 @@ pub(super) struct Command {
     pub(super) arguments: &'static [&'static str],
 }
 
-/// Says that a session does not offer what the user pressed the key of this action for.
-pub(super) fn refusal(action: &str, row: &Row) -> String {
-    let who = row.label.cut(NAME_WIDTH);
-    match action {
-        "approve" | "deny" if row.status != Status::NeedsPermission => format!("{who} asks for no permission now"),
-        "answer" if row.status != Status::NeedsInput => format!("{who} asks you no question now"),
-        _ => format!("Pilotlight cannot {action} {who} now: press Enter, then m, to see why"),
-    }
+/// Says why a session does not offer the action that the user pressed a key for.
+pub(super) fn refusal(action: Action, row: &Row, why: Option<Refusal>) -> String {
+    // The row may be older than the session.
+    let why = why.map_or_else(|| "try again".to_owned(), |why| why.to_string());
+    format!("\"{}\": {} refused: {why}", row.label.cut(NAME_WIDTH), action.name())
 }
 
 /// What a key does to a session; `None` if it never does anything to one. `bridged`: the agents whose bridge the tray may
 /// answer by, which this table does not hear of. Then the command finds out.
 ///
 /// # Errors
-/// The name of the action, if the session does not offer it now.
-pub(super) fn command(key: Key, row: &Row, bridged: &[&str]) -> Result<Option<Command>, &'static str> {
+/// The action, if the session does not offer it now.
+pub(super) fn command(key: Key, row: &Row, bridged: &[&str]) -> Result<Option<Command>, Action> {
     let asks = match key {
         Key::Approve | Key::Deny => row.status == Status::NeedsPermission,
         Key::Answer => row.status == Status::NeedsInput,
@@ -90,23 +88,27 @@ pub(super) fn command(key: Key, row: &Row, bridged: &[&str]) -> Result<Option<Co
     let runs = |hint, arguments| Ok(Some(Command { hint, arguments }));
     match key {
         Key::Approve if can(Action::Approve) => runs("approve", &["approve", "--ask"]),
-        Key::Approve => Err("approve"),
+        Key::Approve => Err(Action::Approve),
         Key::Deny if can(Action::Deny) => runs("deny", &["deny", "--ask"]),
-        Key::Deny => Err("deny"),
-        Key::Reconnect if can(Action::Continue) => runs("reconnect and continue", &["reconnect", "--continue"]),
+        Key::Deny => Err(Action::Deny),
+        Key::Reconnect if can(Action::Continue) => {
+            let hint = if can(Action::Reconnect) { "reconnect and continue" } else { "continue" };
+            runs(hint, &["reconnect", "--continue"])
+        }
         // To reconnect a terminal session that has no owner means to resume it.
         Key::Reconnect if can(Action::Resume) && row.kind != Kind::Sdk => runs("resume", &["resume"]),
         Key::Reconnect if can(Action::Reconnect) => runs("reconnect", &["reconnect"]),
         Key::Reconnect if can(Action::Resume) => runs("resume", &["resume"]),
-        Key::Reconnect => Err("reconnect or resume"),
+        Key::Reconnect if row.status.is_over() => Err(Action::Resume),
+        Key::Reconnect => Err(Action::Reconnect),
         Key::Stop if can(Action::Stop) => runs("stop", &["stop"]),
         // It asks first. `stop` alone would not end a session that the bridge reaches.
         Key::Stop if can(Action::End) => runs("end", &["stop", "--end"]),
-        Key::Stop => Err("stop"),
+        Key::Stop => Err(Action::Stop),
         Key::Answer if can(Action::Answer) => runs("answer", &["answer"]),
-        Key::Answer => Err("answer"),
+        Key::Answer => Err(Action::Answer),
         Key::Show if can(Action::ShowTerminal) => runs("show", &["show"]),
-        Key::Show => Err("show"),
+        Key::Show => Err(Action::ShowTerminal),
         Key::Quit | Key::Back | Key::Up | Key::Down | Key::Explain | Key::More | Key::Help | Key::Retry => Ok(None),
     }
 }
@@ -174,7 +176,7 @@ mod tests {
         Row { actions: actions.into(), ..row }
     }
 
-    fn runs(key: Key, row: &Row) -> Result<&'static [&'static str], &'static str> {
+    fn runs(key: Key, row: &Row) -> Result<&'static [&'static str], Action> {
         command(key, row, &[]).map(|command| command.unwrap().arguments)
     }
 
@@ -246,7 +248,7 @@ mod tests {
     fn a_key_runs_its_command_if_the_action_is_offered() {
         let asks = row("a", &[Action::Approve, Action::Deny, Action::Stop]);
         assert_eq!(runs(Key::Approve, &asks), Ok(&["approve", "--ask"][..]));
-        assert_eq!(runs(Key::Reconnect, &asks), Err("reconnect or resume"));
+        assert_eq!(runs(Key::Reconnect, &asks), Err(Action::Reconnect));
         let style = Style { width: Some(80), height: None, colour: false, unicode: true };
         assert_eq!(
             keys(Some(&asks), &[], false, style),
@@ -260,7 +262,10 @@ mod tests {
         assert!(keys(Some(&lost), &[], false, style)[0].starts_with("r reconnect and continue   Enter"));
         assert_eq!(runs(Key::Answer, &row("a", &[Action::Answer])), Ok(&["answer"][..]));
         assert_eq!(runs(Key::Show, &row("a", &[Action::ShowTerminal])), Ok(&["show"][..]));
-        assert_eq!((runs(Key::Answer, &asks), runs(Key::Show, &asks)), (Err("answer"), Err("show")));
+        assert_eq!(
+            (runs(Key::Answer, &asks), runs(Key::Show, &asks)),
+            (Err(Action::Answer), Err(Action::ShowTerminal))
+        );
         assert_eq!(runs(Key::Reconnect, &row("a", &[Action::Resume])), Ok(&["resume"][..]));
         let idle = row("a", &[Action::End]);
         assert_eq!(runs(Key::Stop, &idle), Ok(&["stop", "--end"][..]));

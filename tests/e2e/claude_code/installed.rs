@@ -96,7 +96,7 @@ fn two_entries_come_and_go_and_all_else_of_the_settings_stays() {
     for words in [
         "In sessions that are started from now on, Claude Code starts Pilotlight whenever it asks you something",
         "the first answer counts. Nothing is answered without your click",
-        "two entries to its settings.json, and `pilotlight bridge remove` removes them. Sessions that still run then keep the hook",
+        "two entries to its settings.json, and `pilotlight bridge remove` removes them. Sessions that are still running then keep the hook",
         "another program also answers there: `/opt/other --ask` (settings.json)",
         "plugin install pilotlight@pilotlight --scope user",
     ] {

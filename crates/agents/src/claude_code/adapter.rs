@@ -42,7 +42,7 @@ pub(crate) const PROFILE: Profile = Profile {
     fingerprint: Some(FINGERPRINT),
     installed: &[".local/bin", ".claude/local", ".npm-global/bin"],
     tried: "2.1.332",
-    gaps: Some("its log shows nothing while a model writes an answer"),
+    gaps: Some("while the model writes an answer, Pilotlight sees nothing new"),
     home: HOME,
     home_variable: HOME_VARIABLE,
     is_home: |home| {

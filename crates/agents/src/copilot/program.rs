@@ -155,9 +155,7 @@ fn packaged_version(program: &Path) -> Option<String> {
 async fn query_version(program: &Path, within: Duration) -> Result<String, String> {
     let printed = printed_version(program, within).await?;
     let version = printed.trim_start().strip_prefix(VERSION_PREFIX).map(|version| version.trim().to_owned());
-    version.ok_or_else(|| {
-        "is another program: asked for its version, it does not say that it is the GitHub Copilot CLI".to_owned()
-    })
+    version.ok_or_else(|| "is not the GitHub Copilot CLI, by what its `--version` prints".to_owned())
 }
 
 #[cfg(test)]
@@ -191,9 +189,9 @@ mod tests {
         );
         // Another product's command is also called `copilot`.
         let other = find("echo 'copilot version: v1.34.0'").unwrap_err();
-        assert!(other.contains("is another program") && other.contains("correct the settings"), "{other}");
-        assert!(find("exit 1").unwrap_err().contains("is another program"));
-        assert!(find("yes x").unwrap_err().contains("is another program"), "endless output is cut off");
+        assert!(other.contains("is not the GitHub Copilot CLI") && other.contains("correct the settings"), "{other}");
+        assert!(find("exit 1").unwrap_err().contains("is not the GitHub Copilot CLI"));
+        assert!(find("yes x").unwrap_err().contains("is not the GitHub Copilot CLI"), "endless output is cut off");
         let missing = run(find_program(Some(&scratch.path().join("none")), VERSION_TIMEOUT)).unwrap_err();
         assert!(missing.contains("does not start"), "{missing}");
     }

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Why nothing can be done with such a session.
-const READ_ONLY: &str = "only its hook's reports are known: continue where it runs";
+const READ_ONLY: &str = "Pilotlight only gets reports from its hook: use its terminal";
 
 /// Reads one session.
 #[derive(Debug)]

@@ -116,12 +116,12 @@ pub(super) fn resend(session: &Session, status: Status) -> Result<Does, Refusal>
     if facts.marks.prompt.is_none() {
         return Err(Refusal::NoPrompt);
     }
-    if facts.ran > 0 {
-        return Err(Refusal::ToolRan);
-    }
     let at_rest = facts.turn.is_none() && !status.is_work();
     if !at_rest && status != Status::Stuck && !status.is_over() {
         return Err(Refusal::TurnOpen);
+    }
+    if facts.ran > 0 {
+        return Err(Refusal::ToolRan);
     }
     if session.control.server.is_attached() {
         attempts_left(session)?;

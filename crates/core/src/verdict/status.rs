@@ -134,7 +134,7 @@ impl Status {
     }
 
     /// Whether no process runs the session.
-    pub(crate) const fn is_over(self) -> bool {
+    pub const fn is_over(self) -> bool {
         matches!(self.spec().phase, Phase::Over)
     }
 

@@ -15,13 +15,13 @@ said! {
             "stops the running turn{}, not the session",
             if *even_if_waiting { ", even if it only waits for you" } else { "" };
         Ends { pid: u32, tool: bool } =>
-            "ends process {pid}{}; you can resume the session", if *tool { " and kills its tool" } else { "" };
+            "ends process {pid}{}; you can resume the session afterwards", if *tool { " and kills its tool" } else { "" };
         Kills { pid: u32, tool: bool } =>
-            "kills process {pid} before it can save anything{}; you can resume the session",
+            "kills process {pid} before it can save anything{}; you can resume the session afterwards",
             if *tool { ", and may leave its tool running" } else { "" };
         ShowsTerminal => "brings its terminal to the front";
-        EndsHosting => "ends the server that Pilotlight started for it; you can resume the session";
-        Detaches => "detaches from its server, which ends its work if no other program is attached";
+        EndsHosting => "ends the server that Pilotlight started for it; you can resume the session afterwards";
+        Detaches => "ends Pilotlight's connection; if no other program is connected, the server ends the session's work";
         There { what: Box<str> } => "{what}";
         ResumesThere { host: Box<str> } => "opens a terminal that resumes it on {host}";
         AsksThere =>
@@ -36,7 +36,7 @@ said! {
         Attach => "attaches to its server, and shows its requests here";
         AttachAndStop => "attaches to its server, and stops the silent turn";
         Host =>
-            "resumes it in a server of Pilotlight's own, without the tools, hooks and perhaps instructions of its program";
+            "resumes it in a server of Pilotlight's own, without the tools, hooks and perhaps instructions of the program that ran it";
         Resume => "resumes it in a terminal, in its folder";
     }
 }
@@ -48,7 +48,7 @@ said! {
         PromptThere => "sends your last prompt again, in its terminal";
         GoOn => "tells it to continue, instead of sending your prompt again: a tool may have run";
         GoOnThere => "tells it in its terminal to continue, instead of sending your prompt again: a tool may have run";
-        Nothing => "sends nothing until you tell it to continue once more";
+        Nothing => "sends nothing until you choose this once more";
     }
 }
 

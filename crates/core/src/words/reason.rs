@@ -17,6 +17,9 @@ use serde::Serialize;
 use std::borrow::Cow;
 use std::fmt;
 
+/// Maximum length of an error's message in a reason, in characters.
+const FAULT_MAX: usize = 120;
+
 said! {
     /// Why a session has its status.
     Reason {
@@ -99,10 +102,10 @@ said! {
         TwoWriters => "conflict: two processes write this log";
         Contested { agent: Agent } => "conflict: {}", agent.contested();
         Unheld => "{UNHELD}";
-        Doubtful { pid: u32, why: Doubt } => "owner unknown: {}", doubtful(*pid, *why);
+        Doubtful { pid: u32, why: Doubt } => "unclear who runs it: {}", doubtful(*pid, *why);
         ApprovalRequested => "a program tried to approve this: do you approve it?";
         ApprovesAll => "approvals are switched off: it approves everything";
-        Approved => "a command approved an earlier request";
+        Approved => "an earlier request was approved by a command";
         ApprovalUnconfirmed => "a command sent an approval, and nothing confirms that it took effect";
         LimitUntil { at: Box<str> } => "usage limit until {at}";
         LimitOver { at: Box<str> } => "its usage limit ended at {at}";
@@ -221,7 +224,7 @@ impl fmt::Display for NoAnswer {
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.kind_and_status())?;
-        let message: String = self.message.iter().flat_map(|message| message.chars()).take(120).collect();
+        let message = self.message.as_deref().map(|message| plain(message, FAULT_MAX)).unwrap_or_default();
         if message.is_empty() { Ok(()) } else { write!(f, ": {message}") }
     }
 }

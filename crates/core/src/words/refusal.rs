@@ -161,7 +161,7 @@ said! {
     Remedy {
         None => "";
         Bridge =>
-            "; run `pilotlight bridge install`, then restart the session";
+            "; to do it here, run `pilotlight bridge install`";
         Anew =>
             "; restart the session to connect its bridge";
         Unheard => "; {}", UNHEARD;

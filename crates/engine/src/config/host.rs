@@ -21,7 +21,7 @@ pub(super) const KEYS: [(&str, &str); 5] = [
     ("name", NAME.text),
     ("ssh", SSH.text),
     ("program", PROGRAM.text),
-    ("last-message", "true: show how the last messages of its sessions begin; false, if left out"),
+    ("last-message", "true or false: whether to show how the last messages of its sessions begin. Left out: false"),
     ("command", COMMAND.text),
 ];
 /// The program on the other machine, unless it is named.
@@ -41,20 +41,20 @@ pub(super) const NAME: Form<String> = Form {
 
 /// What `ssh` is told to connect to. Nothing that it would take for an option, and nothing a shell would take apart.
 pub(super) const SSH: Form<String> = Form {
-    text: "a host as `ssh` takes it: a name of your ssh config, or \"user@address\"; its name, if left out",
+    text: "a host as `ssh` takes it: a name of your ssh config, or \"user@address\". Left out: its name",
     read: |value| plain(value, "-_.@:%[]/", usize::MAX, "this is not one"),
     show: |host| quoted(host),
 };
 
 /// It is passed through a shell there, which expands a leading `~`.
 pub(super) const PROGRAM: Form<String> = Form {
-    text: "where Pilotlight is on that machine, such as \"~/.local/bin/pilotlight\"; \"pilotlight\" on its PATH, if left out",
+    text: "the path of Pilotlight on that machine, such as \"~/.local/bin/pilotlight\". Left out: \"pilotlight\" on its PATH",
     read: |value| plain(value, "-_./+~", usize::MAX, "this is not one that needs no quotes in a shell"),
     show: |program| quoted(program),
 };
 
 pub(super) const COMMAND: Form<Vec<String>> = Form {
-    text: "instead of `ssh`: the words that run `pilotlight serve --stdio` there, such as \
+    text: "the words that run `pilotlight serve --stdio` there, in place of `ssh`, such as \
            [\"docker\", \"exec\", \"-i\", \"box\", \"pilotlight\", \"serve\", \"--stdio\"]",
     read: command,
     show: |words| texts(words.iter().cloned()),

@@ -236,7 +236,7 @@ impl Reader<'_> {
             let what = values.collect::<Vec<_>>().join(" is above ");
             let defaults: Vec<_> = both().map(|(_, setting)| setting.default()).collect();
             let at = both().find_map(|(index, _)| self.written[index]);
-            self.report.add(at, what, format!("Both have their defaults, {}", defaults.join(" and ")));
+            self.report.add(at, what, format!("Both get their defaults, {}", defaults.join(" and ")));
             for (index, setting) in both() {
                 setting.reset(&mut self.config);
                 self.written[index] = None;

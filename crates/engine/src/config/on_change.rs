@@ -20,12 +20,12 @@ pub(super) const HEAD: &str = "[[on-change]]";
 pub(super) const KEYS: [(&str, &str); 2] = [("status", STATUS.text), ("run", RUN.text)];
 
 const STATUS: Form<Vec<Trigger>> = Form {
-    text: "a list of statuses, such as [\"needs-permission\", \"idle\"], and of \"done\" for a long turn",
+    text: "a list of statuses, such as [\"needs-permission\", \"idle\"], or \"done\" for a long turn that ended",
     read: |value| {
         let triggers = items(value, |item| {
             let text = text(item)?;
             let trigger = Trigger::all().find(|trigger| trigger.name() == text);
-            trigger.ok_or_else(|| Wrong::new(item, format!("\"{}\" is none", shown(text))))
+            trigger.ok_or_else(|| Wrong::new(item, format!("\"{}\" is not a status", shown(text))))
         })?;
         if triggers.is_empty() { Err(Wrong::new(value, "it is empty")) } else { Ok(triggers) }
     },
@@ -61,7 +61,7 @@ fn read_one(at: usize, table: &DeTable<'_>, report: &mut Problems<'_>) -> Result
 /// The commands as TOML, after an explanation of the keys.
 pub(super) fn print(commands: &[OnChange]) -> String {
     let mut out = format!(
-        "\n# Commands that are run when the status of a session changes, by the rules of notifications, a table each:\n\
+        "\n# Commands to run when the status of a session changes, a table each. They follow the rules of notifications:\n\
          # {HEAD}\n"
     );
     out += &tables::explained(&KEYS);

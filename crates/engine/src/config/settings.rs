@@ -6,7 +6,7 @@
 
 use super::form::{self, Value, Wrong};
 use super::values::Config;
-use pilotlight_agents::adapter::ADAPTERS;
+use pilotlight_agents::adapter::{ADAPTERS, Adapter};
 use pilotlight_core::limits::Limits;
 use std::sync::LazyLock;
 
@@ -91,15 +91,24 @@ macro_rules! settings {
 }
 
 /// All settings in the order in which they are printed: grouped by table, the top level first.
-pub(super) static SETTINGS: LazyLock<Vec<Setting>> =
-    LazyLock::new(|| FIELDS.iter().copied().chain(ADAPTERS.iter().map(|adapter| switch(adapter.name()))).collect());
+pub(super) static SETTINGS: LazyLock<Vec<Setting>> = LazyLock::new(|| {
+    FIELDS.iter().copied().chain(ADAPTERS.iter().map(|adapter| switch(adapter.name(), meaning(*adapter)))).collect()
+});
+
+/// What the setting that switches an agent off means. Agents without a program of their own are those that hooks report.
+fn meaning(adapter: &dyn Adapter) -> &'static str {
+    match adapter.profile().program {
+        "" => "Show the sessions that hooks report, by `pilotlight report`.",
+        _ => "Show this agent's sessions. If false, Pilotlight does not read its folders either.",
+    }
+}
 
 /// The setting that switches an agent off.
-const fn switch(agent: &'static str) -> Setting {
+const fn switch(agent: &'static str, meaning: &'static str) -> Setting {
     Setting {
         table: "agents",
         key: agent,
-        meaning: "Watch this agent's sessions, if it has a home. If false, Pilotlight neither reads its folders nor lists its sessions.",
+        meaning,
         form: form::SWITCH.text,
         set: |config, agent, value| {
             config.agents.set((form::SWITCH.read)(value)?, agent);
@@ -129,7 +138,7 @@ const FIELDS: &[Setting] = settings! {
     "thinking-quiet": SPAN => limits.thinking_quiet;
     /// Tools used in this turn, none open: `stuck` after this silence.
     "thinking-stuck": SPAN => limits.thinking_stuck;
-    /// Its connection to the model shows signs of life, but no text: `stuck` after this silence.
+    /// The connection to the model is alive, but no text arrives: `stuck` after this silence.
     "kept-stuck": SPAN => limits.kept_stuck;
     /// A tool is open: `quiet` after this silence.
     "tool-quiet": SPAN => limits.tool_quiet;
@@ -137,21 +146,21 @@ const FIELDS: &[Setting] = settings! {
     "tool-stuck": SPAN => limits.tool_stuck;
     /// A tool is open and its process is busy: `stuck` ("running long") after this.
     "tool-busy-stuck": SPAN => limits.tool_busy_stuck;
-    /// How long the end of a turn that may yet go on stays `finishing`.
+    /// After an answer: show `finishing` for at most this long, while the turn may still go on.
     "finishing": SPAN => limits.finishing;
-    /// How long an answer may wait for the end of its turn before the turn counts as over.
+    /// The turn counts as over if it has not ended this long after an answer.
     "answered": SPAN => limits.answered;
-    /// A turn with nothing open counts as over after this, if it was resumed with pending work or is older than its owner.
+    /// A turn with nothing open counts as over after this silence, if the session's process is younger than the turn, or resumed it.
     "resumed": SPAN => limits.resumed;
-    /// A session that never had an owner counts as ended after this silence.
+    /// A session that no process was ever seen to run counts as ended after this silence.
     "ownerless": SPAN => limits.ownerless;
     /// A crashed session is listed as `crashed` for this long, then as `ended`.
     "crashed": SPAN => limits.crashed;
-    /// A sub-agent in the background that is silent for this long no longer counts.
+    /// A sub-agent in the background that is silent for this long no longer keeps its session `working`.
     "background-agent": SPAN => limits.background_agent;
 
     ["owners"]
-    /// File names of further programs that own sessions, besides `copilot` itself.
+    /// File names of further programs that run Copilot's sessions, besides `copilot` itself.
     "names": PROGRAMS => owners.names;
 
     ["list"]
@@ -173,26 +182,25 @@ const FIELDS: &[Setting] = settings! {
     /// The terminal that sessions are opened in, word by word. Where no word is {command}, the command comes last;
     /// {folder} is the session's folder. Empty: $TERMINAL, the desktop's, or a well-known one.
     "terminal": TERMINAL => actions.terminal;
-    /// The Copilot CLI that resumes sessions, in a terminal or a server of our own. Empty: `copilot`, found on PATH.
+    /// The Copilot CLI that resumes sessions, in a terminal or in a server that Pilotlight starts. Empty: `copilot`, found on PATH.
     "copilot": OWN_PROGRAM => actions.program;
-    /// What to do with permission requests in sessions that Pilotlight is attached to: ask you, approve all, or leave
-    /// them to other clients.
+    /// What to do with permission requests in a server's session that you reconnected: ask you, approve all, or leave
+    /// them to other programs.
     "permissions": PERMISSIONS => actions.permissions;
-    /// Reconnect without asking to sessions that lost their permissions, once the denied turn is over, at most twice
+    /// Reconnect sessions that lost their permissions without asking you: once the denied turn is over, and at most twice
     /// each.
     "auto-reconnect": SWITCH => actions.auto_reconnect;
-    /// After reconnecting without asking, have the session continue: with its last prompt if no tool ran since, else
-    /// with `continue-prompt`.
+    /// After `auto-reconnect`, let the session continue: with its last prompt if no tool ran since, else with
+    /// `continue-prompt`.
     "resend": SWITCH => actions.resend;
-    /// The prompt that has a session continue when its last one must not be sent again, because a tool ran since. Empty:
-    /// Pilotlight's own.
+    /// The prompt that lets a session continue, if a tool ran since its last prompt. Empty: Pilotlight's own.
     "continue-prompt": PROMPT => actions.continue_prompt;
     /// Before a session is called stuck, ask its server what it does. This does not attach to the session.
     "ask-servers": SWITCH => actions.ask_servers;
     /// Stop, answer and approve over the bridge in untested versions of Copilot and Claude Code too.
     "bridge-untried": SWITCH => actions.bridge_untried;
-    /// Let a command approve and answer even if a tool of the session may have started it: a script, a timer, a
-    /// desktop's shortcut. Otherwise Pilotlight asks you.
+    /// Let scripts, timers and the desktop's shortcuts approve and answer. A tool of a session can do so then, too. If
+    /// false, Pilotlight asks you.
     "scripts-may-answer": SWITCH => actions.scripts_may_answer;
 
     ["claude-code"]
@@ -201,9 +209,9 @@ const FIELDS: &[Setting] = settings! {
     "hold-sub-agents": HOLD => actions.hold_sub_agents;
 
     ["codex"]
-    /// How to use Codex's daemon, which runs the sessions of all its terminals: ask it only when you approve, deny or
-    /// stop something, also watch what its sessions ask, or never connect to it. Pilotlight neither starts it nor keeps
-    /// it alive.
+    /// How to use Codex's daemon, which runs the sessions of all its terminals. "ask": connect only when you approve, deny
+    /// or stop something. "watch": also watch what its sessions ask. "off": never connect. Pilotlight neither starts the
+    /// daemon nor keeps it alive.
     "daemon": SERVICE => service;
 
     ["notifications"]
@@ -217,7 +225,7 @@ const FIELDS: &[Setting] = settings! {
     "permission-lost": SWITCH => notifications.rules.kinds.permission_lost;
     /// Notify when a session is stuck.
     "stuck": SWITCH => notifications.rules.kinds.stuck;
-    /// Notify when a session's owner is gone, with work still open.
+    /// Notify when a session's process is gone, with work still open.
     "crashed": SWITCH => notifications.rules.kinds.crashed;
     /// Notify when a session's last turn ends in an error.
     "failed": SWITCH => notifications.rules.kinds.failed;
@@ -239,7 +247,7 @@ const FIELDS: &[Setting] = settings! {
     "permission-delay": SPAN => notifications.rules.permission_delay;
     /// Delay a session's popup by this while its terminal has the focus.
     "focus-delay": WAIT => notifications.rules.focus_delay;
-    /// No popups for this long after Pilotlight starts about what began earlier.
+    /// For this long after Pilotlight starts, no popups about what began earlier.
     "after-start": SPAN => notifications.rules.start_grace;
     /// No popups for this long after the machine wakes up.
     "after-sleep": SPAN => notifications.rules.wake_grace;

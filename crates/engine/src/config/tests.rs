@@ -218,17 +218,17 @@ fn quiet_above_stuck_resets_both() {
     assert_eq!(
         wrong("[limits]\nfresh-stuck = \"2m\"\nfresh-quiet = \"10m\"\n"),
         ["3:1: `limits.fresh-quiet` (\"10m\") is above `limits.fresh-stuck` (\"2m\"). \
-          Both have their defaults, \"1m\" and \"2m\"."]
+          Both get their defaults, \"1m\" and \"2m\"."]
     );
     assert_eq!(
         wrong("[limits]\nthinking-stuck = \"1m\""),
         ["2:1: `limits.thinking-quiet` (\"2m\", its default) is above `limits.thinking-stuck` (\"1m\"). \
-          Both have their defaults, \"2m\" and \"10m\"."]
+          Both get their defaults, \"2m\" and \"10m\"."]
     );
     assert_eq!(
         wrong("[limits]\ntool-busy-stuck = \"1m\""),
         ["2:1: `limits.tool-quiet` (\"10m\", its default) is above `limits.tool-busy-stuck` (\"1m\"). \
-          Both have their defaults, \"10m\" and \"1h\"."]
+          Both get their defaults, \"10m\" and \"1h\"."]
     );
     let problems = wrong("[limits]\nfresh-quiet = true\nfresh-stuck = 1\n");
     assert!(problems[1].starts_with("3:1: `limits.fresh-quiet` (\"1m\", its default) is above"), "{problems:?}");
@@ -247,9 +247,9 @@ fn limits_agree_in_the_end() {
         problems,
         [
             "2:1: `limits.tool-quiet` (\"50s\") is above `limits.tool-busy-stuck` (\"10s\"). \
-             Both have their defaults, \"10m\" and \"1h\".",
+             Both get their defaults, \"10m\" and \"1h\".",
             "3:1: `limits.tool-quiet` (\"10m\", its default) is above `limits.tool-stuck` (\"55s\"). \
-             Both have their defaults, \"10m\" and \"11m\".",
+             Both get their defaults, \"10m\" and \"11m\".",
         ]
     );
 }
@@ -316,8 +316,8 @@ fn a_file_that_cannot_be_used_is_one_problem() {
         let (config, problems) = load(path, None);
         assert_eq!(config, Config::careful());
         let problems: Vec<_> = problems.iter().map(ToString::to_string).collect();
-        let instead = "Default settings apply, popups show neither titles nor commands, no last message is shown, no \
-                       server is asked about silence, and Codex's daemon is not used.";
+        let instead = "Default settings apply, popups show neither titles nor commands, no last message is shown, \
+                       Pilotlight looks for no further homes, asks no server about a silent session, and does not use Codex's daemon.";
         assert_eq!(problems, [format!("{}: {what}. {instead}", path.display())]);
     };
     says(folder.path(), "is a folder, not a file");

@@ -198,7 +198,7 @@ impl Desktop<'_> {
         let failed = |why: String| format!("it runs in {pane}, but {why}");
         pane.select().map_err(failed)?;
         let Some((client, tty)) = pane.clients().map_err(failed)?.into_iter().next() else {
-            return Err(failed(format!("no terminal shows that session; in one, type: {}", pane.attach())));
+            return Err(failed(format!("no terminal shows that tmux session. In a terminal, type: {}", pane.attach())));
         };
         let chain = std::iter::once(client).chain(ancestors(client)).collect();
         // Not an error: the pane is selected in a client, even if that client's window could not be raised.

@@ -35,7 +35,7 @@ pub(super) async fn answer(open: &OpenHook<Asked>, context: &ActionContext, outp
     }
     match outcome(context, &before).await {
         Outcome::Ours => {
-            context.step(Step::Verify, "its log says so");
+            context.step(Step::Verify, "the session's log confirms it");
             Ok(())
         }
         // It waited until the answer was printed, and its tool runs since.

@@ -93,14 +93,14 @@ fn is_known(home: &Path) -> bool {
 const ABOUT: &str = "\
 The bridge lets Pilotlight answer what Claude Code asks you in sessions that run in terminals.
 - In sessions that are started from now on, Claude Code starts Pilotlight whenever it asks you something, and passes on what it asks: the command, the text of a file
-- The dialog in the terminal stays, and the first answer counts. Nothing is answered without your click
-- Claude Code adds two entries to its settings.json, and `pilotlight bridge remove` removes them. Sessions that still run then keep the hook, but it does nothing
+- The dialog in the terminal stays, and the first answer counts. Pilotlight answers nothing without your click
+- Claude Code adds two entries to its settings.json, and `pilotlight bridge remove` removes them. Sessions that are still running then keep the hook, which does nothing
 - Claude Code rewrites that file: its form changes (two spaces of indentation, letters instead of escapes like \\u00e9). Its values stay, except some that Claude Code finds invalid, such as an unknown theme. You are told if one is lost
 - Sessions that already run are not covered until you enter /reload-plugins there, or restart them";
 
 const WHAT_STAYS: &str = "\
-What stays: in Claude Code's settings.json an \"extraKnownMarketplaces\" and an \"enabledPlugins\", empty if nothing else is in \
-them; beside it the folder \"plugins\", with Claude Code's lists and, for some time, a copy of the hook. Sessions that still run keep the hook, but it does nothing.";
+What stays: the keys \"extraKnownMarketplaces\" and \"enabledPlugins\" in Claude Code's settings.json, and Claude Code's folder \
+\"plugins\", with a copy of the hook for some time. Running sessions keep the hook, which does nothing.";
 
 /// The two entries, for a user who has to take them out.
 const BY_HAND: &str = "extraKnownMarketplaces.pilotlight and enabledPlugins.\"pilotlight@pilotlight\"";

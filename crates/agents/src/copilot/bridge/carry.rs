@@ -195,7 +195,7 @@ impl Channel for BridgeHandle {
                 return Err(Failure::because(Step::Verify, why, "look at its terminal").unconfirmed());
             }
         }
-        context.step(Step::Verify, "its log says so");
+        context.step(Step::Verify, "the session's log confirms it");
         Ok(format!("{done} {}", counted(chosen.len(), "request")))
     }
 

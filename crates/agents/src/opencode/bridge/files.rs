@@ -134,11 +134,11 @@ const ABOUT: &str = "\
 The bridge lets Pilotlight show what opencode's sessions do, and answer what they ask you.
 - It is a plugin: a file in opencode's config folder. opencode loads it in sessions that are started from now on
 - The plugin starts Pilotlight when a session begins to work, asks you something or is done, and passes on what it asks: the command, the change of a file
-- The dialog in the terminal stays, and the first answer counts. Nothing is answered without your click
-- `pilotlight bridge remove` deletes that file. Sessions that still run then keep the plugin until they end, but it has no effect";
+- The dialog in the terminal stays, and the first answer counts. Pilotlight answers nothing without your click
+- `pilotlight bridge remove` deletes that file. Running sessions keep the plugin until they end, but it has no effect";
 
 const WHAT_STAYS: &str = "\
-What stays: the folder \"plugins\" in opencode's config folder, empty if nothing else is in it. Sessions that still run keep the plugin until they end, but it has no effect.";
+What stays: the folder \"plugins\" in opencode's config folder, empty if nothing else is in it. Running sessions keep the plugin until they end, but it has no effect.";
 
 impl Installer for Files {
     fn adapter(&self) -> &'static dyn Adapter {

@@ -33,13 +33,13 @@ fn a_wrong_command_is_left_out_and_costs_no_other() {
     let (config, problems) = read_text(
         "[[on-change]]\nstatus = [\"idle\"]\n[[on-change]]\nrun = [\"a\"]\nwhen = 1\n[[on-change]]\nstatus = [\"idl\"]\nrun = [\"b\"]\n",
     );
-    let status = "`on-change.status` must be a list of statuses, such as [\"needs-permission\", \"idle\"], and of \"done\" for a long turn";
+    let status = "`on-change.status` must be a list of statuses, such as [\"needs-permission\", \"idle\"], or \"done\" for a long turn that ended";
     assert_eq!(
         problems,
         [
             "1:1: a command needs a `run`. This command is ignored.".to_owned(),
             "5:1: unknown key `on-change.when`. It is ignored.".to_owned(),
-            format!("7:11: {status}; \"idl\" is none. This command is ignored."),
+            format!("7:11: {status}; \"idl\" is not a status. This command is ignored."),
         ]
     );
     assert_eq!(config.on_change.len(), 1);

@@ -98,7 +98,7 @@ fn a_pane_is_found_by_its_terminal_and_selected() {
     let socket = server.socket();
     let expected = format!(
         "the terminal of process {no_process} cannot be shown: it runs in pane 0.0 of the tmux session a b, but no terminal \
-         shows that session; in one, type: tmux -S '{}' attach -t '$0'",
+         shows that tmux session. In a terminal, type: tmux -S '{}' attach -t '$0'",
         socket.display()
     );
     assert_eq!(why, expected);
@@ -136,7 +136,7 @@ fn the_client_of_a_tmux_may_be_in_another() {
     desktop.socket = Some(outer.socket());
     let message = desktop.show(pid, &[], Some(&tty)).unwrap();
     assert!(
-        message.contains("it runs in pane 1.0 of the tmux session outer, but no terminal shows that session"),
+        message.contains("it runs in pane 1.0 of the tmux session outer, but no terminal shows that tmux session"),
         "{message}"
     );
     assert_eq!(outer.shown("outer"), "1.0");

@@ -124,7 +124,7 @@ async fn verify_closed(link: &ServerClient, context: &ActionContext, answered: &
             if !context.log_shows(|log_view| calls.iter().all(|call| has(log_view, *call))).await {
                 return Err(Failure::of(Step::Verify, fault).unconfirmed());
             }
-            context.step(Step::Verify, "its log says so");
+            context.step(Step::Verify, "the session's log confirms it");
         }
         Err(_) => {
             let why = "the answer was accepted, but the request is still open";

@@ -144,7 +144,7 @@ pub async fn resend(
             let log_view = log_view.borrow_and_update();
             (log_view.events, log_view.prompt)
         };
-        context.step(Step::Resend, format!("sends it, attempt {attempt}"));
+        context.step(Step::Resend, format!("sends the prompt, attempt {attempt}"));
         let Delivery::Accepted(message) = deliver(attached, prompt, prompt_before, context).await? else {
             return Ok("sent".to_owned());
         };
