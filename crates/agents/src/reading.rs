@@ -54,7 +54,8 @@ impl Reading<'_> {
         let facts = &observed.facts;
         let told = facts.wakes_at(None).or(facts.limit_until).unwrap_or(self.context.now.wall);
         observed.clock_offset = clock::offset(told);
-        observed.is_loading = matches!(result, Ok(ReadOutcome::More)) && observed.facts.events == 0;
+        // A short log, of which nothing was there yet, may have grown meanwhile: that is no long one.
+        observed.is_loading = tail.is_rebuilding() && observed.facts.events == 0;
         observed.problem = match &result {
             Ok(_) if observed.is_loading => Some("its log is long, and still being read".into()),
             Ok(_) if tail.is_inside_line() => Some(ENDLESS.into()),

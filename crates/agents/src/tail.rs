@@ -42,6 +42,9 @@ pub use pass::ReadContext;
 
 /// How much is read at once, in bytes. Of logs made of recorded turns, 99 in 100 last turns fit into it.
 const BLOCK: usize = 64 * 1024;
+/// A log that is no longer than this, in bytes, is read to its end whatever the deadline: that takes about a millisecond, and
+/// one that is replaced again and again would otherwise never be read.
+const SHORT: u64 = 8 * BLOCK as u64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadOutcome {
@@ -85,6 +88,11 @@ impl Tail {
         result
     }
 
+    /// Whether the log is too long to have been read up to the deadline, since it is no longer the one that was read.
+    pub(crate) const fn is_rebuilding(&self) -> bool {
+        self.rebuild.is_some()
+    }
+
     /// Whether nothing of the log could be parsed, because all that is within reach is a single line.
     pub fn is_inside_line(&self) -> bool {
         self.position.start == Start::InsideLine
@@ -106,6 +114,7 @@ impl Tail {
             Err(LogError::Io(error)) if error.kind() == io::ErrorKind::NotFound => return Ok(ReadOutcome::Absent),
             Err(error) => return Err(error),
         };
+        let context = ReadContext { until: context.until.filter(|_| meta.len() > SHORT), ..context };
         let mut pass = Pass { log_format, context, written: written(&meta), lead: context.lead() };
         buffer.resize(BLOCK, 0);
         let mut resumed = None;

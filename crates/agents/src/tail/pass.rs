@@ -17,7 +17,7 @@ pub struct ReadContext<'a> {
     pub now: Moment,
     /// The limits by which the fold closes turns.
     pub limits: &'a Limits,
-    /// The deadline. Each read makes progress, and overruns it by one block at most.
+    /// The deadline. Each read makes progress, and overruns it by one block at most, or by the whole of a short log.
     pub until: Option<Instant>,
 }
 
