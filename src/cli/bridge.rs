@@ -224,18 +224,20 @@ fn remove(context: &Context, installer: &dyn Installer, yes: bool) -> anyhow::Re
     let is_refused = leave_foreign(&mut homes, installer);
     let has_file = |home: &&PathBuf| installer.installed(home) != Installed::No;
     let files = homes.iter().filter(has_file).filter_map(|home| Some((&**home, installer.file(home)?)));
-    let work = Work {
-        installer,
-        about: installer.what_stays(),
-        program: program(context, installer, &homes)?,
-        commands: commands(&homes, |home| installer.to_remove(home)),
-        files: ("deleted", files.collect()),
-    };
-    if work.commands.is_empty() && work.files.1.is_empty() {
+    let files: Vec<_> = files.collect();
+    let commands = commands(&homes, |home| installer.to_remove(home));
+    if commands.is_empty() && files.is_empty() {
         clean_up(context, installer)?;
         say(&format!("no home of {} has the bridge: nothing was removed", installer.adapter().agent()));
         return Ok(if is_refused { ExitCode::FAILURE } else { ExitCode::SUCCESS });
     }
+    let work = Work {
+        installer,
+        about: installer.what_stays(),
+        program: program(context, installer, &homes)?,
+        commands,
+        files: ("deleted", files),
+    };
     if !work.is_confirmed(yes) {
         return Ok(ExitCode::from(REFUSED));
     }

@@ -230,7 +230,7 @@ fn about(page: &mut Page, session: &Session, row: &Row, now: Moment) {
         Lesser::Log,
         "log",
         match is_told {
-            true => "none is read: Pilotlight only gets reports from its hook".to_owned(),
+            true => "none is read: its hook only sends reports".to_owned(),
             false => format!("{} read{}", number_of(facts.events, "event"), skipped_lines(facts.skipped)),
         },
     );
@@ -277,7 +277,7 @@ fn turn(page: &mut Page, session: &Session, now: Moment) {
     let opened = ago(now, turn.opened.wall);
     let used = match turn.used {
         0 => "no tool used".to_owned(),
-        used => format!("{} used, {} succeeded", number_of(used.into(), "tool"), turn.succeeded),
+        used => format!("{} started, {} succeeded", number_of(used.into(), "tool"), turn.succeeded),
     };
     page.line("turn", format!("open for {opened}; {used}; {said}{phase}"));
     for tool in &turn.tools {

@@ -49,7 +49,7 @@ enum Action {
     Test(Named),
     /// Make the running tray try again at once, for one machine or for all that it does not reach
     Retry(retry::Arguments),
-    /// Replace the copy of Pilotlight that `host add` made on a machine by this program; asks first
+    /// Update a machine's Pilotlight to this version, if `host add` put it there; asks first
     Update(update::Arguments),
     /// Remove a machine from the settings, and the copy of Pilotlight that `host add` made; asks first
     Remove(remove::Arguments),

@@ -234,6 +234,7 @@ impl LiveTable {
         }
         let names: Vec<_> = hosts.iter().map(|host| &***host).collect();
         self.refused = Some(match &names[..] {
+            [] if self.context.hosts().next().is_none() => "there is no other machine in the settings".into(),
             [] => "every machine in the settings is reached".into(),
             [one] => format!("trying again to reach {one}"),
             all => format!("trying again to reach {}", listed(all)),

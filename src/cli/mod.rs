@@ -95,7 +95,7 @@ enum Command {
     Answer(act::Reply),
     /// Ask in a Copilot session's terminal whether Pilotlight may approve and deny there
     LetAnswer(Named),
-    /// Stop a session's turn; if it can only be ended as a whole, ask you first
+    /// Stop a session's turn. If only the whole session can be ended, ask you first
     Stop(act::Stop),
     /// Reconnect a session that lost its permissions, or whose turn was cut off
     Reconnect(act::Reconnect),

@@ -11,8 +11,7 @@ pub(super) fn run(context: &Context) -> anyhow::Result<ExitCode> {
     context.report_problems();
     let runtime = runtime()?;
     let tried = runtime.block_on(notify::send_test());
-    let mut tried =
-        tried.context("no notification can be shown, but the menu and `pilotlight live` show what needs you")?;
+    let mut tried = tried.context("no notification can be shown, but `pilotlight live` shows what needs you")?;
     let mut out = io::stdout().lock();
     for line in std::mem::take(&mut tried.lines) {
         writeln!(out, "{}", on_stdout(&line))?;

@@ -139,7 +139,7 @@ fn locks(sessions: &[Session]) -> Vec<Finding> {
     let owned_by =
         |is: fn(&Owner) -> bool| sessions.iter().filter(|session| is(&session.observed.owner)).collect::<Vec<_>>();
     let alive = owned_by(|owner| matches!(owner, Owner::Alive { .. } | Owner::Opened { .. }));
-    let mut findings = vec![Finding::ok(CHECK, format!("{} running", being(alive.len()))).public()];
+    let mut findings = vec![Finding::ok("session", format!("{} running", being(alive.len()))).public()];
     for (sessions, owner, remedy) in [
         (
             owned_by(|owner| matches!(owner, Owner::Gone { .. }))

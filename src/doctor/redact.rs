@@ -29,7 +29,7 @@ pub(crate) fn server(about: &str) -> String {
 pub(crate) fn desktops(list: &str) -> String {
     let known = |name: &str| DESKTOPS.split(' ').find(|known| known.eq_ignore_ascii_case(name)).unwrap_or("another");
     let names: Vec<_> = list.split(':').filter(|name| !name.is_empty()).map(known).collect();
-    if names.is_empty() { "none is named".into() } else { names.join(", ") }
+    if names.is_empty() { "unknown: XDG_CURRENT_DESKTOP is not set".into() } else { names.join(", ") }
 }
 
 /// The first number with dots in a text: `6.1.0`.

@@ -18,8 +18,8 @@ use std::path::Path;
 
 /// How many of the last lines of our log are included.
 const LINES: usize = 60;
-const HEAD: &str = "Pilotlight diagnostics. No names, paths, prompts, commands, titles or tokens are in it: what is not known to be \
-                    harmless is left out, marked with an ellipsis.";
+const HEAD: &str = "Pilotlight diagnostics. No names, paths, prompts, commands, titles or tokens are in it. An ellipsis stands for \
+                    anything that might be private.";
 
 /// The report on the results of the checks.
 pub(crate) fn report(context: &CheckContext, findings: &[Finding]) -> String {

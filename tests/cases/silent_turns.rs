@@ -24,7 +24,7 @@ fn a_silent_turn_says_that_an_answer_is_missing_only_after_a_result() {
     let owes = "no answer to the last tool result";
     ran.says(122, Quiet, owes).says(602, Stuck, owes);
     let resumed = ran.resume_pending(10).sign(11);
-    resumed.says(131, Quiet, "no tool open").says(611, Stuck, "no tool open");
+    resumed.says(131, Quiet, "no tool running").says(611, Stuck, "no tool running");
     Story::prompted().says(60, Quiet, "no tool used in this turn");
 }
 

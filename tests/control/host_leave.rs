@@ -6,6 +6,7 @@ use super::trays::Tray;
 use crate::support::executable::executable;
 use crate::support::{SOON, wait_until};
 use rustix::process::Signal;
+use serde_json::json;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -90,6 +91,14 @@ fn case_608_the_bridge_there_is_removed_before_its_program_or_both_stay() {
     let key = home.join(".local/state/pilotlight/bridge.key");
     fs::create_dir_all(key.parent().unwrap()).unwrap();
     fs::write(&key, "secret").unwrap();
+    let has_bridge = |agent: &str, folder: &str| {
+        let path = home.join(".local/share/pilotlight").join(folder);
+        let settings =
+            json!({"extraKnownMarketplaces": {"pilotlight": {"source": {"source": "directory", "path": path}}}});
+        fs::create_dir_all(home.join(agent)).unwrap();
+        fs::write(home.join(agent).join("settings.json"), settings.to_string()).unwrap();
+    };
+    has_bridge(".copilot", "bridge");
     let program = home.join(".local/bin/pilotlight");
     // Its own words are passed on.
     let kept = fs::read(&program).unwrap();
@@ -99,8 +108,12 @@ fn case_608_the_bridge_there_is_removed_before_its_program_or_both_stay() {
         text.contains("the program is still there") && fs::read(&program).unwrap() == kept && key.exists(),
         "{text}"
     );
-    executable(&home.join("bin/copilot"), "#!/bin/sh\necho 'GitHub Copilot CLI 1.0.94'\n");
+    executable(
+        &home.join("bin/copilot"),
+        "#!/bin/sh\necho 'GitHub Copilot CLI 1.0.94'\n[ \"$1\" != plugin ] || rm -f ~/.copilot/settings.json\n",
+    );
     // Claude Code's, too.
+    has_bridge(".claude", "bridge-claude-code");
     let (hook, list) =
         (".local/share/pilotlight/bridge-claude-code", ".local/state/pilotlight/bridge-claude-code.homes");
     fs::create_dir_all(home.join(hook)).unwrap();
@@ -108,7 +121,7 @@ fn case_608_the_bridge_there_is_removed_before_its_program_or_both_stay() {
     let (code, text) = two.run(&["host", "remove", "devbox", "--yes"]);
     assert!(code == Some(1) && text.contains("the bridge could not be removed there: "), "{text}");
     assert!(home.join(list).exists() && program.exists(), "{text}");
-    executable(&home.join("bin/claude"), "#!/bin/sh\n");
+    executable(&home.join("bin/claude"), "#!/bin/sh\nrm -f ~/.claude/settings.json\n");
     let (code, text) = two.run(&["host", "remove", "devbox", "--yes"]);
     assert!(code == Some(0) && text.contains("the bridge there is removed"), "{text}");
     assert!(!key.exists() && !home.join(hook).exists() && !home.join(list).exists() && !program.exists(), "{text}");

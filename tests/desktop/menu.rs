@@ -115,7 +115,7 @@ fn the_submenu_has_the_details_and_the_actions() {
     // Case 70: refused actions are listed with their reasons, and cannot be clicked.
     let refused = row.get("What cannot be done now").words();
     for reason in [
-        "Reconnect: a second process would corrupt its history",
+        "Reconnect: it runs already, and a second process would corrupt its history",
         "Stop the turn: press Esc there, or run `pilotlight stop --end`",
         &format!("Resume in a terminal: process {pid} runs it"),
     ] {

@@ -146,7 +146,7 @@ fn case_188_a_hosted_session_is_sent_nothing_before_the_user_knows_what_it_lacks
         assert!(ran.code == Some(4) && ran.err.contains(lacks) && ran.err.contains("--yes"), "{ran:?}");
     }
     let explained = crashed.pilot.run(&["explain", &crashed.id]);
-    assert!(explained.out.contains("sends nothing until you tell it to continue once more"), "{explained:?}");
+    assert!(explained.out.contains("sends nothing until you choose this once more"), "{explained:?}");
     let mut one = Staying::start(crashed.command(&["reconnect", &crashed.id]));
     one.wait_output("without the tools and hooks that its program gave it");
     one.wait_output("stays connected");
@@ -357,7 +357,7 @@ fn case_131_an_end_by_a_signal_is_reported_once_by_the_next_command() {
 fn case_130_a_command_stays_connected_after_an_unconfirmed_prompt() {
     let crashed = Crashed::with_freezing_server();
     let mut one = Staying::start(crashed.command(&["reconnect", "--continue", "--yes", &crashed.id]));
-    one.wait_output("prompting: sends it");
+    one.wait_output("prompting: sends the prompt");
     // A command in any other shell reaches it at once, and reports what it is doing.
     let ran = crashed.pilot.run_without_tray(&["resume", &crashed.id]);
     assert!(ran.code == Some(4) && ran.err.contains("continue is under way"), "{ran:?}");

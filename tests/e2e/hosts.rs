@@ -160,7 +160,8 @@ fn case_487_a_request_that_a_command_only_looked_at_was_not_approved() {
     let stage = Stage::new();
     let Stage { home, pilot, session, .. } = &stage;
     let id = session.id();
-    let approved = |row: &serde_json::Value| row["because"].as_str().unwrap().contains("approved by a command");
+    let approved =
+        |row: &serde_json::Value| row["because"].as_str().unwrap().contains("approved by `pilotlight approve`");
     session.send("SCRIPT:tool Paint the fence");
     let asks = pilot.wait_status(&id, "needs-permission", "");
     let request = asks["request"]["id"].as_str().unwrap();
@@ -176,5 +177,5 @@ fn case_487_a_request_that_a_command_only_looked_at_was_not_approved() {
     let ran = pilot.run(&["approve", "--yes", &id]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     home.release_tools();
-    assert!(approved(&pilot.wait_status(&id, "idle", "approved by a command")), "an approval is told of");
+    assert!(approved(&pilot.wait_status(&id, "idle", "approved by `pilotlight approve`")), "an approval is told of");
 }

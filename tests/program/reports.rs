@@ -109,7 +109,7 @@ fn case_276_what_a_hook_reports_is_shown_as_such_until_it_is_over() {
     let idle = both(&user, &watch, id, is("idle"));
     assert_eq!((&idle["because"], &idle["unseen"]), (&"idle, says its hook".into(), &true.into()));
 
-    let refusal = "Pilotlight only gets reports from its hook";
+    let refusal = "its hook only sends reports";
     for command in [&["stop"][..], &["approve", "--yes"]] {
         let ran = user.run(&[command, &[id]].concat());
         let words = String::from_utf8_lossy(&ran.stderr).into_owned();

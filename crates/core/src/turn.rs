@@ -139,15 +139,15 @@ impl Turn {
         limits: &Limits,
     ) -> (&'static str, Span, Span) {
         let (what, quiet, stuck) = if is_compacting && self.tools.is_empty() {
-            ("its history is being compacted", limits.tool_quiet, limits.tool_stuck)
+            ("while its history is compacted", limits.tool_quiet, limits.tool_stuck)
         } else if self.tools.is_empty() && self.used == 0 {
-            ("no tool was used", limits.fresh_quiet, limits.fresh_stuck)
+            ("while no tool was used", limits.fresh_quiet, limits.fresh_stuck)
         } else if self.tools.is_empty() {
-            ("no tool is open", limits.thinking_quiet, limits.thinking_stuck)
+            ("while no tool is running", limits.thinking_quiet, limits.thinking_stuck)
         } else if probe_result.is_some() {
-            ("its sub-agent waits for a model", limits.thinking_quiet, limits.thinking_stuck)
+            ("while its sub-agent waits for a model", limits.thinking_quiet, limits.thinking_stuck)
         } else {
-            ("a tool is open", limits.tool_quiet, limits.tool_stuck)
+            ("while a tool is running", limits.tool_quiet, limits.tool_stuck)
         };
         let longer = stuck.max(limits.thinking_stuck);
         match probe_result {

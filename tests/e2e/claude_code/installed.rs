@@ -95,7 +95,7 @@ fn two_entries_come_and_go_and_all_else_of_the_settings_stays() {
     let ran = stage.succeeds(&homes, &["bridge", "install", "--agent", "claude-code", "--yes"]);
     for words in [
         "In sessions that are started from now on, Claude Code starts Pilotlight whenever it asks you something",
-        "the first answer counts. Nothing is answered without your click",
+        "the first answer counts. Pilotlight answers nothing without your click",
         "two entries to its settings.json, and `pilotlight bridge remove` removes them. Sessions that are still running then keep the hook",
         "another program also answers there: `/opt/other --ask` (settings.json)",
         "plugin install pilotlight@pilotlight --scope user",

@@ -166,7 +166,7 @@ fn case_314_a_demo_shows_sessions_of_other_agents_and_whose_they_are() {
     for (id, why) in [
         ("de13", "run `pilotlight bridge install`"),
         ("de15", "it runs without Codex's daemon"),
-        ("de16", "Pilotlight only gets reports from its hook"),
+        ("de16", "its hook only sends reports"),
     ] {
         let refused = spied.demo.run(&["approve", "--yes", id]);
         assert!(refused.0 == Some(4) && refused.1.contains(why), "{refused:?}");

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Why nothing can be done with such a session.
-const READ_ONLY: &str = "Pilotlight only gets reports from its hook: use its terminal";
+const READ_ONLY: &str = "its hook only sends reports: act in the session's terminal";
 
 /// Reads one session.
 #[derive(Debug)]

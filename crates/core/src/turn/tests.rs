@@ -49,15 +49,15 @@ fn the_limits_of_a_silence_depend_on_what_is_open() {
         let (what, quiet, stuck) = turn.silence_limits(is_compacting, None, &limits);
         (what, (quiet, stuck))
     };
-    assert_eq!(of(&turn, false), ("no tool was used", (limits.fresh_quiet, limits.fresh_stuck)));
-    assert_eq!(of(&turn, true), ("its history is being compacted", tool));
+    assert_eq!(of(&turn, false), ("while no tool was used", (limits.fresh_quiet, limits.fresh_stuck)));
+    assert_eq!(of(&turn, true), ("while its history is compacted", tool));
     turn.used = 1;
     let thinking = (limits.thinking_quiet, limits.thinking_stuck);
-    assert_eq!(of(&turn, false), ("no tool is open", thinking));
-    assert_eq!(of(&turn, true), ("its history is being compacted", tool));
+    assert_eq!(of(&turn, false), ("while no tool is running", thinking));
+    assert_eq!(of(&turn, true), ("while its history is compacted", tool));
     turn.tools.push(OpenTool::running("t1", at));
-    assert_eq!(of(&turn, false), ("a tool is open", tool));
-    assert_eq!(of(&turn, true), ("a tool is open", tool));
+    assert_eq!(of(&turn, false), ("while a tool is running", tool));
+    assert_eq!(of(&turn, true), ("while a tool is running", tool));
 }
 
 #[test]

@@ -36,7 +36,7 @@ said! {
         Attach => "attaches to its server, and shows its requests here";
         AttachAndStop => "attaches to its server, and stops the silent turn";
         Host =>
-            "resumes it in a server of Pilotlight's own, without the tools, hooks and perhaps instructions of the program that ran it";
+            "resumes it in a server of Pilotlight's own; it loses the tools and hooks of its program, and perhaps the instructions";
         Resume => "resumes it in a terminal, in its folder";
     }
 }

@@ -105,7 +105,7 @@ said! {
         Doubtful { pid: u32, why: Doubt } => "unclear who runs it: {}", doubtful(*pid, *why);
         ApprovalRequested => "a program tried to approve this: do you approve it?";
         ApprovesAll => "approvals are switched off: it approves everything";
-        Approved => "an earlier request was approved by a command";
+        Approved => "an earlier request was approved by `pilotlight approve`";
         ApprovalUnconfirmed => "a command sent an approval, and nothing confirms that it took effect";
         LimitUntil { at: Box<str> } => "usage limit until {at}";
         LimitOver { at: Box<str> } => "its usage limit ended at {at}";
@@ -123,7 +123,7 @@ said! {
         Compaction => "{}", Work::Compacts;
         SubAgent => "a sub-agent waits for its model";
         Untold => "what it does is not in its log";
-        NoTool => "no tool open";
+        NoTool => "no tool running";
         ToolResult => "no answer to the last tool result";
         Prompt => "no tool used in this turn";
     }

@@ -150,7 +150,7 @@ said! {
         PressEsc => "press Esc there, or run `pilotlight stop --end`";
         EscThere => "press Esc in its terminal";
         StopThere => "stop it in its own program";
-        NoSecondProcess => "a second process would corrupt its history";
+        NoSecondProcess => "it runs already, and a second process would corrupt its history";
         OnlyItsProgram => "only the program that started it can talk to it";
         AnswerThere => "answer it where it asks";
     }

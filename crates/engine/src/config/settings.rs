@@ -134,25 +134,25 @@ const FIELDS: &[Setting] = settings! {
     "fresh-quiet": SPAN => limits.fresh_quiet;
     /// No tool used in this turn: `stuck` after this silence.
     "fresh-stuck": SPAN => limits.fresh_stuck;
-    /// Tools used in this turn, none open (the model thinks): `quiet` after this silence.
+    /// Tools used in this turn, none running (the model thinks): `quiet` after this silence.
     "thinking-quiet": SPAN => limits.thinking_quiet;
-    /// Tools used in this turn, none open: `stuck` after this silence.
+    /// Tools used in this turn, none running: `stuck` after this silence.
     "thinking-stuck": SPAN => limits.thinking_stuck;
     /// The connection to the model is alive, but no text arrives: `stuck` after this silence.
     "kept-stuck": SPAN => limits.kept_stuck;
-    /// A tool is open: `quiet` after this silence.
+    /// A tool is running: `quiet` after this silence.
     "tool-quiet": SPAN => limits.tool_quiet;
-    /// A tool is open, its process unknown or using no CPU: `stuck` after this silence.
+    /// A tool is running, and its process is unknown or uses no CPU: `stuck` after this silence.
     "tool-stuck": SPAN => limits.tool_stuck;
-    /// A tool is open and its process is busy: `stuck` ("running long") after this.
+    /// A tool is running, and its process is busy: `stuck` ("running long") after this.
     "tool-busy-stuck": SPAN => limits.tool_busy_stuck;
     /// After an answer: show `finishing` for at most this long, while the turn may still go on.
     "finishing": SPAN => limits.finishing;
-    /// The turn counts as over if it has not ended this long after an answer.
+    /// This long after an answer, the turn counts as over, even if nothing says that it has ended.
     "answered": SPAN => limits.answered;
-    /// A turn with nothing open counts as over after this silence, if the session's process is younger than the turn, or resumed it.
+    /// After a resume in a new process, the turn from before counts as over after this silence, if nothing of it is open.
     "resumed": SPAN => limits.resumed;
-    /// A session that no process was ever seen to run counts as ended after this silence.
+    /// If no process of a session was ever seen, the session counts as ended after this silence.
     "ownerless": SPAN => limits.ownerless;
     /// A crashed session is listed as `crashed` for this long, then as `ended`.
     "crashed": SPAN => limits.crashed;
@@ -179,8 +179,8 @@ const FIELDS: &[Setting] = settings! {
     "high-contrast": SWITCH => tray.high_contrast;
 
     ["actions"]
-    /// The terminal that sessions are opened in, word by word. Where no word is {command}, the command comes last;
-    /// {folder} is the session's folder. Empty: $TERMINAL, the desktop's, or a well-known one.
+    /// The command that opens a terminal, as a list of words. {command} stands for what runs in the terminal, and is added
+    /// at the end if it is left out. {folder} is the session's folder. Empty: $TERMINAL, the desktop's, or a well-known one.
     "terminal": TERMINAL => actions.terminal;
     /// The Copilot CLI that resumes sessions, in a terminal or in a server that Pilotlight starts. Empty: `copilot`, found on PATH.
     "copilot": OWN_PROGRAM => actions.program;
@@ -199,8 +199,8 @@ const FIELDS: &[Setting] = settings! {
     "ask-servers": SWITCH => actions.ask_servers;
     /// Stop, answer and approve over the bridge in untested versions of Copilot and Claude Code too.
     "bridge-untried": SWITCH => actions.bridge_untried;
-    /// Let scripts, timers and the desktop's shortcuts approve and answer. A tool of a session can do so then, too. If
-    /// false, Pilotlight asks you.
+    /// Let scripts, timers and the desktop's shortcuts approve and answer. Careful: an agent's own tools can do so then, too.
+    /// If false, Pilotlight asks you.
     "scripts-may-answer": SWITCH => actions.scripts_may_answer;
 
     ["claude-code"]

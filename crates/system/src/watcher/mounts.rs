@@ -1,5 +1,7 @@
 //! Detects mounts and unmounts, which cause no file events.
 
+#![allow(clippy::disallowed_methods, reason = "`/proc` holds no pipes")]
+
 use crate::readiness::wait_for;
 use rustix::fs::{Mode, OFlags};
 use std::fs;

@@ -133,7 +133,7 @@ fn case_350_that_a_command_approved_is_told_until_the_session_is_looked_at_or_pr
     session.control.approved_by_command = Some(START);
     let tells = |session: &Session| {
         let (row, _) = session.row(Moment::of(START + Span::minutes(1)), &Limits::default());
-        row.because.to_string().contains("approved by a command")
+        row.because.to_string().contains("approved by `pilotlight approve`")
     };
     assert!(tells(&session));
     let mut unconfirmed = Session::default();
