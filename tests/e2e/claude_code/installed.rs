@@ -132,7 +132,7 @@ fn two_entries_come_and_go_and_all_else_of_the_settings_stays() {
     assert_eq!(stage.installed(&homes), ["yes", "yes"]);
 
     let ran = stage.succeeds(&homes, &["bridge", "remove", "--yes"]).err.replace('\n', " ");
-    assert!(one.join("plugins").is_dir() && ran.contains("beside it the folder \"plugins\", with"), "{ran}");
+    assert!(one.join("plugins").is_dir() && ran.contains("Claude Code's folder \"plugins\", with"), "{ran}");
     assert_eq!(stage.installed(&homes), ["no", "no"]);
     let mut removed = settings(&one);
     assert_eq!(removed["extraKnownMarketplaces"], json!({}), "an empty one stays, as is said");
