@@ -159,3 +159,16 @@ fn case_239_nothing_is_installed_removed_or_repaired() {
     refuses(&user, &["setup", "--remove"], NOBODY);
     assert!(at(".local/share/applications/pilotlight.desktop").exists());
 }
+
+/// The agent's command succeeds, and does nothing.
+#[test]
+fn case_872_a_bridge_that_the_agent_did_not_install_is_not_called_installed() {
+    let user = User::new();
+    fs::create_dir(user.scratch.path().join("bin")).unwrap();
+    executable(&user.scratch.path().join("bin/copilot"), "#!/bin/sh\necho 'GitHub Copilot CLI 1.0.102'\n");
+    let path = std::env::join_paths([user.scratch.path().join("bin"), "/usr/bin".into(), "/bin".into()]).unwrap();
+    let mut install = user.pilotlight(&["bridge", "install", "--agent", "copilot", "--yes"]);
+    let output = install.env("PATH", path).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(1) && said.contains("has not installed the bridge"), "{output:?}");
+}
