@@ -73,7 +73,7 @@ pub(crate) fn why(source: &Source<'_>, context: &DetailsContext<'_>) -> Vec<Text
         let limits = session.limits(context.limits);
         let is_compacting = session.observed.facts.compaction.is_some();
         let (situation, quiet, stuck) = turn.silence_limits(is_compacting, session.probe_result(), &limits);
-        say(format!("Limits: {situation}, so quiet after {quiet} of silence, stuck after {stuck}"));
+        say(format!("Limits: {situation}, quiet after {quiet} of silence, stuck after {stuck}"));
     }
     if let Some(denials) = known::denials(session) {
         say(denials);
