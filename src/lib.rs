@@ -1,4 +1,4 @@
-//! Pilotlight: a pilot light for your coding agents.
+//! Pilotlight shows what every session of your coding agents is doing, and lets you fix what is wrong with one click.
 //!
 //! The sessions of coding agents leave traces on disk: a log that grows with what happens, and something that names the
 //! process. Pilotlight reads these traces, reports what each session does, how stale it is and why, and repairs a session

@@ -1,6 +1,6 @@
 # Pilotlight for Nix, on Linux: nix profile install 'git+https://github.com/pilotlight/pilotlight?dir=packaging/nix'
 {
-  description = "Pilot light for your coding agents: shows their sessions and fixes them";
+  description = "Shows what your coding agents are doing, and lets you fix what is wrong with one click";
 
   inputs.nixpkgs.url = "github:NixOS/nixpkgs/nixos-unstable";
 
