@@ -225,7 +225,7 @@ pub(super) fn resume(
             return here::resume_there(context, session, &remote.host.name);
         }
         if let (Some(pid), true) = (session.runner().live(), here) {
-            say(&format!("process {pid} runs it: its terminal is brought to the front"));
+            say(&format!("process {pid} runs it: showing its terminal instead"));
             return act(context, session, Operation::ShowTerminal, Vec::new(), false);
         }
         match settled(context, session, Order { folder, ..order(session, Operation::Resume) }) {

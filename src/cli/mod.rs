@@ -43,6 +43,7 @@ mod wait;
 mod watch;
 mod writer;
 
+use clap::error::{ContextKind, ContextValue};
 use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
 use context::Context;
 use pick::Named;
@@ -81,7 +82,7 @@ enum Command {
     Live(agents::Agents),
     /// List all sessions once
     Status(status::Arguments),
-    /// Print each change of a session when it happens
+    /// Print each change of a session when it happens, as JSON or as text for a status bar
     Watch(watch::Arguments),
     /// Wait until a session is done, needs you or has the status that you name
     Wait(wait::Arguments),
@@ -95,7 +96,7 @@ enum Command {
     Answer(act::Reply),
     /// Ask in a Copilot session's terminal whether Pilotlight may approve and deny there
     LetAnswer(Named),
-    /// Stop a session's turn. If only the whole session can be ended, ask you first
+    /// Stop a session's turn; if that is impossible, offer to end the session
     Stop(act::Stop),
     /// Reconnect a session that lost its permissions, or whose turn was cut off
     Reconnect(act::Reconnect),
@@ -174,7 +175,20 @@ fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Arguments, clap::E
     let words: Vec<_> = words.into_iter().collect();
     let matches = Arguments::command().try_get_matches_from(&words);
     let matches = matches.or_else(|_| help::command(command_line()).try_get_matches_from(&words));
-    matches.and_then(|matches| Arguments::from_arg_matches(&matches))
+    matches.map_err(without_hidden).and_then(|matches| Arguments::from_arg_matches(&matches))
+}
+
+/// The same error, suggesting no command that the help does not list.
+fn without_hidden(mut error: clap::Error) -> clap::Error {
+    let is_listed =
+        |name: &String| Arguments::command().find_subcommand(name).is_some_and(|found| !found.is_hide_set());
+    if let Some(ContextValue::Strings(mut names)) = error.remove(ContextKind::SuggestedSubcommand) {
+        names.retain(is_listed);
+        if !names.is_empty() {
+            error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(names));
+        }
+    }
+    error
 }
 
 fn carry_out(command: Option<Command>, context: Context) -> ExitCode {

@@ -263,3 +263,10 @@ async fn a_made_up_agent_shows_in_watch_menu_notifications_and_history() {
     assert!(shown.contains("Set the sundial") && shown.contains("a sundial only shows the time"), "{shown}");
     assert_eq!(history, ["old".into()], "what ended long ago is history");
 }
+
+#[test]
+fn a_command_that_the_help_does_not_list_is_not_suggested() {
+    let says = |word: &str| super::parse(["pilotlight", word].map(Into::into)).unwrap_err().to_string();
+    assert!(says("statu").contains("'status'"), "{}", says("statu"));
+    assert!(says("foo").contains("unrecognized") && !says("foo").contains("hook"), "{}", says("foo"));
+}

@@ -215,7 +215,11 @@ impl Terminal {
 impl Console for Terminal {
     fn icon_missing(&mut self, line: &str) {
         log::info!("there is no icon: {}", private(line));
-        say(line);
+        // The commands of a demo are those in its table.
+        match self.context.demo.is_some() {
+            true => say(line),
+            false => say(&format!("{line}. `pilotlight live`, `status` and `watch` still work")),
+        }
         self.lit = false;
         if io::stdout().is_terminal() && self.table.is_none() {
             match LiveTable::new(Arc::clone(&self.context), self.commander.clone()) {

@@ -27,8 +27,8 @@ pub(super) fn desktop() -> Vec<Finding> {
             Ok(Err(error)) => bus::describe_error(&error),
             Err(_) => "it does not answer".into(),
         };
-        let remedy = "no icon and no notifications; `pilotlight live`, `status` and `watch` work. Start it from your desktop \
-                      session, or with `dbus-run-session`";
+        let remedy = "no icon and no notifications; `pilotlight live`, `status` and `watch` work. Start Pilotlight from your \
+                      desktop session, or with `dbus-run-session`";
         let finding = Finding::problem("bus", format!("there is no session bus: {why}"), remedy);
         vec![finding.redacted("there is no session bus")]
     })

@@ -65,9 +65,7 @@ impl ApplicationHandler<MainEvent> for App {
         if cause == StartCause::Init {
             let event = match self.controller.show_icon(Tray::new) {
                 Ok(()) => DesktopEvent::IconShown,
-                Err(error) => DesktopEvent::IconMissing(format!(
-                    "no icon ({error:#}); `pilotlight live`, `status` and `watch` work"
-                )),
+                Err(error) => DesktopEvent::IconMissing(format!("no icon: {error:#}")),
             };
             self.controller.report(event);
         }

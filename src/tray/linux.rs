@@ -30,7 +30,6 @@ const RENEW_INTERVAL: Duration = Duration::from_secs(60);
 const RENEW_INTERVAL_MAX: Duration = Duration::from_secs(900);
 /// Delays in seconds before a registration that failed is tried again; the last one repeats.
 const RETRY_DELAYS: [u64; 6] = [1, 2, 5, 15, 60, 300];
-const WORKS_WITHOUT_ICON: &str = "`pilotlight live`, `status` and `watch` still work";
 
 /// A task that follows the desktop beside the engine.
 pub(super) type Follower = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -198,8 +197,7 @@ impl<F: Fn(&MenuView) -> anyhow::Result<Tray> + Copy> IconKeeper<F> {
             self.settle();
             return controller.report(DesktopEvent::IconShown);
         };
-        controller
-            .report(DesktopEvent::IconMissing(format!("the panel refuses the icon ({error:#}); {WORKS_WITHOUT_ICON}")));
+        controller.report(DesktopEvent::IconMissing(format!("no icon, because the panel refuses it: {error:#}")));
         // The bus monitor reports when there is a panel.
         if !error.is::<NoPanel>() {
             let delay = RETRY_DELAYS[self.failures.min(RETRY_DELAYS.len() - 1)];
@@ -294,21 +292,20 @@ fn follow_bus(
     async move { bus::monitor(report, || has_icon.load(Ordering::Acquire), had_display).await }
 }
 
-/// The line for the user: what is missing, and what still works.
+/// What is missing, and why, for the user.
 fn missing(event: &BusEvent) -> Option<String> {
     Some(match event {
         BusEvent::Unavailable(reason) => {
-            format!("no icon and no notifications, because there is no session bus: {reason}. {WORKS_WITHOUT_ICON}")
+            format!("no icon and no notifications, because there is no session bus: {reason}")
         }
-        BusEvent::Connected { panel: false } => format!(
+        BusEvent::Connected { panel: false } => {
             "no icon yet, because there is no panel with a system tray. GNOME needs the extension AppIndicator. The icon comes \
-             when a panel does; {WORKS_WITHOUT_ICON}"
-        ),
-        BusEvent::Panel(false) => {
-            format!("the panel went away. The icon comes back with the panel; {WORKS_WITHOUT_ICON}")
+             when a panel does"
+                .into()
         }
-        BusEvent::Lost => format!("the session bus went away. The icon comes back with the bus; {WORKS_WITHOUT_ICON}"),
-        BusEvent::PanelUnresponsive => format!("no icon, because the panel does not answer; {WORKS_WITHOUT_ICON}"),
+        BusEvent::Panel(false) => "the panel went away. The icon comes back with the panel".into(),
+        BusEvent::Lost => "the session bus went away. The icon comes back with the bus".into(),
+        BusEvent::PanelUnresponsive => "no icon, because the panel does not answer".into(),
         BusEvent::Connected { panel: true }
         | BusEvent::Panel(true)
         | BusEvent::MenuCapacity(_)

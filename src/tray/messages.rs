@@ -83,7 +83,7 @@ pub(crate) enum BusEvent {
 pub(crate) enum DesktopEvent {
     /// The panel shows the icon.
     IconShown,
-    /// The icon cannot be shown; for the user: what is missing, and what still works.
+    /// The icon cannot be shown; for the user: what is missing, and why.
     IconMissing(String),
     /// The display has room for a menu of this many entries.
     MenuCapacity(usize),

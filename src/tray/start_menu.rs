@@ -80,7 +80,9 @@ fn create_shortcut(link: &Path, program: &Path) -> Result<()> {
             let shortcut: IShellLinkW = CoCreateInstance(&ShellLink, None, CLSCTX_INPROC_SERVER)?;
             shortcut.SetPath(&HSTRING::from(program))?;
             shortcut.SetArguments(w!("tray"))?;
-            shortcut.SetDescription(w!("Shows what your coding agents are doing, and lets you fix what is wrong with one click"))?;
+            shortcut.SetDescription(w!(
+                "Shows what your coding agents are doing, and lets you fix what is wrong with one click"
+            ))?;
             let properties: IPropertyStore = shortcut.cast()?;
             properties.SetValue(&PKEY_AppUserModel_ID, &PROPVARIANT::from(APP_ID))?;
             properties.Commit()?;

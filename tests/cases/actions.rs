@@ -284,11 +284,11 @@ fn case_40_after_a_tool_succeeded_the_prompt_is_not_sent_again() {
 fn case_70_another_process_with_a_live_lock_is_the_reason_for_a_refusal() {
     let plain = Case::of(mid_tool(), 700, Kind::Terminal).server(ServerState::NotListening);
     plain
-        .refuses(Action::Reconnect, "a second process would corrupt its history")
+        .refuses(Action::Reconnect, "a second process, which would corrupt its history")
         .refuses(Action::Resume, "second process");
     plain
         .refuses(Action::Resend, "might be done twice")
-        .refuses(Action::Continue, "a second process would corrupt its history");
+        .refuses(Action::Continue, "a second process, which would corrupt its history");
 }
 
 #[test]
@@ -308,7 +308,7 @@ fn case_107d_a_process_with_two_sessions_is_never_signalled() {
     let contested = Case::of(mid_tool(), 3, Kind::Terminal).with(|session| session.observed.contested = true);
     contested.refuses(Action::End, "two live processes");
     let server = Case::of(mid_tool(), 3, Kind::Sdk).server(ServerState::Listening);
-    server.refuses(Action::End, "end it in that program");
+    server.refuses(Action::End, "another program started process");
 }
 
 #[test]

@@ -139,7 +139,7 @@ fn case_211_a_registration_that_failed_is_tried_again() {
     let session = sessions.add("one");
     panel.refuse(3);
     let tray = user.start_tray(&bus);
-    tray.wait_output("the panel refuses the icon");
+    tray.wait_output("no icon, because the panel refuses it");
     panel.wait_for_icon();
     assert_eq!((panel.refused(), panel.registered()), (3, 1));
     user.wait_status(&panel, &session, "idle");

@@ -115,8 +115,8 @@ fn the_submenu_has_the_details_and_the_actions() {
     // Case 70: refused actions are listed with their reasons, and cannot be clicked.
     let refused = row.get("What cannot be done now").words();
     for reason in [
-        "Reconnect: it runs already, and a second process would corrupt its history",
-        "Stop the turn: press Esc there, or run `pilotlight stop --end`",
+        "Reconnect: this would start a second process, which would corrupt its history",
+        "Stop the turn: press Esc in its terminal, or end it with `pilotlight stop --end`",
         &format!("Resume in a terminal: process {pid} runs it"),
     ] {
         let text = refused.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -310,7 +310,7 @@ fn case_195_without_a_bridge_the_status_and_the_refusals_say_how_to_be_covered()
     assert!(status.contains("not installed; `pilotlight bridge install` installs it"), "{status}");
     assert!(status.contains("not covered: run `pilotlight bridge install`, then restart it"), "{status}");
     let ran = without_tray(&home, &model, &["deny", "--yes", &terminal.folder.id()]);
-    assert!(ran.code == Some(4) && ran.err.contains("to do it here, run `pilotlight bridge install`"), "{ran:?}");
+    assert!(ran.code == Some(4) && ran.err.contains("`pilotlight bridge install` makes it possible here"), "{ran:?}");
 }
 
 /// The files serve all homes of a user: they stay as long as any home refers to them, or may.

@@ -142,6 +142,19 @@ fn every_status_is_shown_and_nothing_is_left() {
     demo.leaves_nothing(&players);
 }
 
+/// Commands of the user's own see no session of a demo, so it names none.
+#[test]
+fn case_873_a_demo_without_an_icon_names_no_command_that_would_not_show_it() {
+    let user = user();
+    let mut command = user.command_without_home(None, &["demo", "--speed", "8"]);
+    command.env("TMPDIR", tmp(&user)).env("DBUS_SESSION_BUS_ADDRESS", "unix:path=/nowhere/bus");
+    let mut tray = user.start_tray_as(command);
+    tray.wait_output("there is no session bus");
+    assert!(!tray.output().contains("pilotlight live"), "{}", tray.output());
+    tray.signal(Signal::TERM);
+    assert!(tray.wait_exit().0.success());
+}
+
 #[test]
 fn a_demo_that_is_killed_leaves_nothing_either() {
     let mut demo = Demo::start();

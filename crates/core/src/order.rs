@@ -217,7 +217,7 @@ impl Step {
             Self::Abort => "stopping",
             Self::Resume => "resuming",
             Self::Resend => "prompting",
-            Self::Verify => "checking",
+            Self::Verify => "checked",
             Self::GiveUp => "giving up",
         }
     }

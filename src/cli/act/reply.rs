@@ -45,8 +45,8 @@ pub(in crate::cli) struct Arguments {
     /// Dismiss a form without answering
     #[arg(long)]
     cancel: bool,
-    /// The question's id, which `answer NAME` shows. Default: the oldest question. If you give an answer, you must also
-    /// name its question, because the session may have asked another one since
+    /// The question's id, which `answer NAME` shows. Required with an answer on the command line, because the session may
+    /// have asked another question since. Default: the oldest question
     #[arg(long, value_name = "RID")]
     request: Option<String>,
 }

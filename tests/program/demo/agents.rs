@@ -164,7 +164,7 @@ fn case_314_a_demo_shows_sessions_of_other_agents_and_whose_they_are() {
     assert_eq!(spied.rows(&["--agent", "copilot"]).len(), 11);
     // What its terminal alone takes is refused for the reason that is told.
     for (id, why) in [
-        ("de13", "run `pilotlight bridge install`"),
+        ("de13", "`pilotlight bridge install` makes it possible here"),
         ("de15", "it runs without Codex's daemon"),
         ("de16", "its hook only sends reports"),
     ] {

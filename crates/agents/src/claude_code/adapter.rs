@@ -42,7 +42,7 @@ pub(crate) const PROFILE: Profile = Profile {
     fingerprint: Some(FINGERPRINT),
     installed: &[".local/bin", ".claude/local", ".npm-global/bin"],
     tried: "2.1.332",
-    gaps: Some("while the model writes an answer, Pilotlight sees nothing new"),
+    gaps: Some("a long answer looks silent until it is complete, because Claude Code writes nothing before"),
     home: HOME,
     home_variable: HOME_VARIABLE,
     is_home: |home| {

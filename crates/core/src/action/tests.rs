@@ -273,7 +273,7 @@ fn only_a_plain_terminal_is_advised_to_have_a_bridge() {
 fn case_559_a_terminal_without_a_bridge_is_advised_by_what_is_known_of_bridges() {
     let plain = |setup| with(|it| (it.control.server, it.control.bridge_setup) = (ServerState::NotListening, setup));
     for (setup, words) in [
-        (BridgeSetup::NotInstalled, "to do it here, run `pilotlight bridge install`"),
+        (BridgeSetup::NotInstalled, "`pilotlight bridge install` makes it possible here"),
         (BridgeSetup::Installed, "restart the session to connect its bridge"),
         (BridgeSetup::Unheard, "the bridge answers only while `pilotlight` runs"),
     ] {

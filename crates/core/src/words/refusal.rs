@@ -70,7 +70,7 @@ said! {
         NotItsAgent { pid: u32, agent: Agent } =>
             "process {pid} may not be {agent}: end it where it started";
         NoTerminal { pid: u32 } =>
-            "a program runs process {pid}: end it in that program";
+            "another program started process {pid}: end the session there";
         IsService { pid: u32 } =>
             "process {pid} serves all terminals: close the session in its terminal";
         ServesTerminals { pid: u32 } =>
@@ -147,10 +147,10 @@ impl From<Refusal> for String {
 said! {
     /// What to do instead, where a session's server cannot be reached, or why that is needed.
     Instead {
-        PressEsc => "press Esc there, or run `pilotlight stop --end`";
+        PressEsc => "press Esc in its terminal, or end it with `pilotlight stop --end`";
         EscThere => "press Esc in its terminal";
         StopThere => "stop it in its own program";
-        NoSecondProcess => "it runs already, and a second process would corrupt its history";
+        NoSecondProcess => "this would start a second process, which would corrupt its history";
         OnlyItsProgram => "only the program that started it can talk to it";
         AnswerThere => "answer it where it asks";
     }
@@ -161,7 +161,7 @@ said! {
     Remedy {
         None => "";
         Bridge =>
-            "; to do it here, run `pilotlight bridge install`";
+            "; `pilotlight bridge install` makes it possible here";
         Anew =>
             "; restart the session to connect its bridge";
         Unheard => "; {}", UNHEARD;

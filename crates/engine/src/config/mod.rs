@@ -192,8 +192,11 @@ impl Reader<'_> {
                 self.keep(setting);
                 let value = setting.show(&self.config);
                 let is_default = value == setting.default();
-                let instead = if is_default { format!("The default, {value},") } else { value };
-                self.report.add(Some(wrong.at), wrong.what, format!("{instead} is used"));
+                let instead = match is_default {
+                    true => format!("The default, {value}, is used"),
+                    false => format!("Until you repair it, {value} is used"),
+                };
+                self.report.add(Some(wrong.at), wrong.what, instead);
             }
         }
         true

@@ -59,8 +59,9 @@ impl fmt::Display for Problem {
         match &self.instead {
             Instead::LastValid => f.write_str(" The last valid settings apply."),
             Instead::Careful => f.write_str(
-                " Default settings apply, popups show neither titles nor commands, no last message is shown, Pilotlight \
-                 looks for no further homes, asks no server about a silent session, and does not use Codex's daemon.",
+                " Until you repair it, the defaults apply, with these exceptions: popups show neither titles nor commands, no \
+                 last message is shown, and Pilotlight looks for no further homes, asks no server about a silent session, \
+                 and does not use Codex's daemon.",
             ),
             Instead::Else(words) if words.is_empty() => Ok(()),
             Instead::Else(words) => write!(f, " {words}."),

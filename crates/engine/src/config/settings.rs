@@ -144,13 +144,14 @@ const FIELDS: &[Setting] = settings! {
     "tool-quiet": SPAN => limits.tool_quiet;
     /// A tool is running, and its process is unknown or uses no CPU: `stuck` after this silence.
     "tool-stuck": SPAN => limits.tool_stuck;
-    /// A tool is running, and its process is busy: `stuck` ("running long") after this.
+    /// A tool is running, and its process is busy: `stuck`, worded "running long", after this silence.
     "tool-busy-stuck": SPAN => limits.tool_busy_stuck;
     /// After an answer: show `finishing` for at most this long, while the turn may still go on.
     "finishing": SPAN => limits.finishing;
     /// This long after an answer, the turn counts as over, even if nothing says that it has ended.
     "answered": SPAN => limits.answered;
-    /// After a resume in a new process, the turn from before counts as over after this silence, if nothing of it is open.
+    /// After a resume in a new process, the previous turn counts as over after this silence, unless a tool or request of it
+    /// is still open.
     "resumed": SPAN => limits.resumed;
     /// If no process of a session was ever seen, the session counts as ended after this silence.
     "ownerless": SPAN => limits.ownerless;
@@ -187,8 +188,8 @@ const FIELDS: &[Setting] = settings! {
     /// What to do with permission requests in a server's session that you reconnected: ask you, approve all, or leave
     /// them to other programs.
     "permissions": PERMISSIONS => actions.permissions;
-    /// Reconnect sessions that lost their permissions without asking you: once the denied turn is over, and at most twice
-    /// each.
+    /// Without asking you, reconnect each session that lost its permissions: once the denied turn is over, and at most
+    /// twice.
     "auto-reconnect": SWITCH => actions.auto_reconnect;
     /// After `auto-reconnect`, let the session continue: with its last prompt if no tool ran since, else with
     /// `continue-prompt`.
@@ -241,7 +242,8 @@ const FIELDS: &[Setting] = settings! {
     "escalate": WAIT => notifications.rules.escalate_after;
     /// No popups in this part of the day, which may go past midnight.
     "quiet-hours": HOURS => notifications.rules.quiet_hours;
-    /// What a popup shows: everything, only the session's name and what it does, or neither.
+    /// What popups and commands show. "full": everything. "title": the session's name and what it does, but no commands or
+    /// questions. "none": not even the name.
     "detail": DETAIL => notifications.rules.detail;
     /// Show no popup for a permission request that is answered within this.
     "permission-delay": SPAN => notifications.rules.permission_delay;
@@ -253,7 +255,7 @@ const FIELDS: &[Setting] = settings! {
     "after-sleep": SPAN => notifications.rules.wake_grace;
 
     ["log"]
-    /// How much the tray writes to its log: each change of a status with "info" or more.
+    /// How much the tray writes to its log. "info" and "debug" include each change of a status.
     "level": LOG_LEVEL => log.level;
 };
 

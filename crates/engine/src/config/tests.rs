@@ -260,7 +260,7 @@ fn a_file_that_is_not_toml_sets_nothing_and_says_where() {
         let (config, problems) = read_text(text);
         assert_eq!((config, problems.len()), (Config::careful(), 1), "{problems:?}");
         assert!(problems[0].starts_with(what), "{problems:?}");
-        assert!(problems[0].contains(". Default settings apply, "), "{problems:?}");
+        assert!(problems[0].contains(". Until you repair it, the defaults apply, "), "{problems:?}");
     };
     says("[limits]\nfresh-quiet = 30\nfresh-stuck = = 2\n", "3:15: not TOML: ");
     says("[limits]\nfresh-quiet = 30\nfresh-quiet = 31\n", "3:1: not TOML: duplicate key");
@@ -316,8 +316,9 @@ fn a_file_that_cannot_be_used_is_one_problem() {
         let (config, problems) = load(path, None);
         assert_eq!(config, Config::careful());
         let problems: Vec<_> = problems.iter().map(ToString::to_string).collect();
-        let instead = "Default settings apply, popups show neither titles nor commands, no last message is shown, \
-                       Pilotlight looks for no further homes, asks no server about a silent session, and does not use Codex's daemon.";
+        let instead = "Until you repair it, the defaults apply, with these exceptions: popups show neither titles nor \
+                       commands, no last message is shown, and Pilotlight looks for no further homes, asks no server \
+                       about a silent session, and does not use Codex's daemon.";
         assert_eq!(problems, [format!("{}: {what}. {instead}", path.display())]);
     };
     says(folder.path(), "is a folder, not a file");
@@ -435,6 +436,8 @@ fn case_800_a_mistake_shows_no_message_and_asks_no_daemon() {
     let before = Config { service: ServiceUse::Watch, ..Config::default() };
     let (config, _) = parse_after("list.last-message = 1\ncodex.daemon = 1", Path::new("config.toml"), Some(&before));
     assert_eq!(config, before);
+    let (_, problems) = read_text("[list]\nlast-message = 'no'");
+    assert!(problems[0].ends_with(" Until you repair it, false is used."), "{problems:?}");
 }
 
 proptest! {

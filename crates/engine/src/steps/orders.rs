@@ -162,7 +162,7 @@ impl Engine {
         let judged = origin::check(pending.caller, pending.is_click(), allowed, session, now);
         let Err(why) = judged else { return Ok(()) };
         let unclear = format!("a tool of the session may have started this program: it {why}");
-        const ALLOWS: &str = "The setting `scripts-may-answer` allows this in later sessions";
+        const ALLOWS: &str = "`scripts-may-answer = true` in the settings lets such programs answer sessions that begin after you set it";
         if !pending.is_by_other() {
             return Err(format!(
                 "{unclear}. Answer in the session's terminal, in Pilotlight's menu, or in a shell that is older than the session. {ALLOWS}"
@@ -177,7 +177,9 @@ impl Engine {
             let requested = requested.map(|id| id.as_str().into());
             self.world.update_control(&key, |control| control.approval_requested = requested);
         }
-        Err(format!("{unclear}. Pilotlight asks you instead: approve or answer in its menu or popup. {ALLOWS}"))
+        Err(format!(
+            "{unclear}. So Pilotlight asks you again: approve or answer in its menu or popup, or in the session's terminal. {ALLOWS}"
+        ))
     }
 
     fn run_or_postpone(&mut self, pending: PendingOrder, may_wait: MayWait) {

@@ -220,7 +220,7 @@ impl Channel for BridgeHandle {
             let why = "Copilot took the answer, but has not reported that the question is closed";
             return Err(Failure::because(Step::Verify, why, "look at its terminal").unconfirmed());
         }
-        context.step(Step::Verify, "it is no longer open");
+        context.step(Step::Verify, "the question is closed");
         Ok(said)
     }
 
