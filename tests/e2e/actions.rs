@@ -257,7 +257,7 @@ fn case_62_and_70_a_live_terminal_cannot_be_taken_over_but_can_be_ended() {
         assert_eq!(ran.code, Some(4), "{command:?}: {ran:?}");
     }
     let refused = pilot.run(&["reconnect", &id]);
-    assert!(refused.err.contains("a second process would corrupt its history"), "{refused:?}");
+    assert!(refused.err.contains("a second process, which would corrupt its history"), "{refused:?}");
     let unasked = pilot.run(&["stop", &id]);
     assert_eq!(unasked.code, Some(4), "nobody can be asked: {unasked:?}");
     pilot.wait_status(&id, "needs-permission", "");
