@@ -64,7 +64,7 @@ const UNRESOLVED: &str = "Could not resolve hostname ";
 
 /// That a host has said too much for as long.
 pub(super) fn flood(after: Duration) -> String {
-    format!("for {} s it sent more data than Pilotlight ever sends", after.as_secs())
+    format!("for {} s it sent data faster than any Pilotlight does", after.as_secs())
 }
 
 /// Why `ssh` did not connect, if it did not.
