@@ -11,7 +11,9 @@
         "x86_64-linux"
         "aarch64-linux"
       ];
-      crate = (builtins.fromTOML (builtins.readFile ../../Cargo.toml)).package;
+      manifest = builtins.fromTOML (builtins.readFile ../../Cargo.toml);
+      # What the package has from the workspace stands there.
+      crate = manifest.package // manifest.workspace.package;
       package =
         system:
         let

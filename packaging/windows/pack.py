@@ -18,7 +18,7 @@ DOCUMENTS = ["README.md", "CHANGELOG.md", "LICENSE-MIT", "LICENSE-APACHE", "docs
 
 def main():
     root = pathlib.Path(__file__).resolve().parents[2]
-    version = tomllib.loads((root / "Cargo.toml").read_text(encoding="utf-8"))["package"]["version"]
+    version = tomllib.loads((root / "Cargo.toml").read_text(encoding="utf-8"))["workspace"]["package"]["version"]
     name = f"pilotlight-{version}-{TARGET}"
     programs = pathlib.Path(sys.argv[1])
     files = {program: programs / program for program in ("pilotlight.exe", "pilotlightw.exe")}
