@@ -16,7 +16,8 @@ use std::process::ExitCode;
 /// The argument that names a session, or leaves it to the sessions which is meant.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(super) struct MaybeNamed {
-    /// The session's id, the beginning of its id, its folder or its title. Default: the session that asks you something
+    /// The session's id, the beginning of its id, its folder or its title. Default: the session that asks you something; if
+    /// several do, they are listed, and you must name one
     #[arg(value_name = "NAME", add = ArgValueCompleter::new(complete))]
     pub(super) id: Option<String>,
     /// The session's machine, by its name in the settings. Without this option, sessions of this machine come first

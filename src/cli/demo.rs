@@ -134,10 +134,10 @@ pub(super) fn run(user: Context, arguments: &Arguments) -> anyhow::Result<ExitCo
     let context = Context { problems: user.problems, ..context(&user.config, world, user.color)? };
     // Suppresses the welcome message.
     let _ = plain_file::create(&stage.folder.join(STATE).join(WELCOMED));
-    let stuck = context.config.limits.fresh_stuck;
+    let (stuck, with_tool) = (context.config.limits.fresh_stuck, context.config.limits.tool_stuck);
     say(&format!(
         "this is a demo. Its sessions run in a loop, do what you click, and show every status within {LENGTH} s. Here a \
-         session is stuck after {stuck} of silence. Nothing of yours is read or changed. Ctrl-C or Quit ends the demo"
+         session is stuck after {stuck} of silence, or {with_tool} while a tool is running. Nothing of yours is read or changed. Ctrl-C or Quit ends the demo"
     ));
     let bridges = bridge::connect(told, stage.child.id(), stage.input.clone());
     let bridges = bridges.context("the demo cannot listen to its sessions")?;

@@ -263,7 +263,7 @@ fn turn(page: &mut Page, session: &Session, now: Moment) {
     }
     let Some(turn) = &session.observed.facts.turn else { return page.line("turn", "none is open") };
     let said = match turn.last_message {
-        LastMessage::Nothing => "no new message from the model yet",
+        LastMessage::Nothing => "the model has not answered since",
         LastMessage::Request => "the model's last message asked for tools",
         LastMessage::Answer { .. } => "the model has answered",
     };

@@ -191,6 +191,10 @@ fn having(n: usize) -> String {
     format!("{} {}", counted(n, "session"), if n == 1 { "has" } else { "have" })
 }
 
+fn can_be_read(logs: usize) -> String {
+    if logs == 0 { "there is no log yet".into() } else { format!("{} can be read", counted(logs, "log")) }
+}
+
 /// Case 88: a log that is not a file is named, never followed, and never waited for.
 fn logs(homes: &[Home], sessions: &[Session]) -> Vec<Finding> {
     let (mut troubled, mut without, mut readable) = (Vec::new(), Vec::new(), 0);
@@ -202,7 +206,7 @@ fn logs(homes: &[Home], sessions: &[Session]) -> Vec<Finding> {
             Log::Troubled(finding) => troubled.push(*finding),
         }
     }
-    let mut findings = vec![Finding::ok(LOG, format!("{} can be read", counted(readable, "log"))).public()];
+    let mut findings = vec![Finding::ok(LOG, can_be_read(readable)).public()];
     if !without.is_empty() {
         let count = having(without.len());
         let text = format!("{count} no log yet, as before the first prompt: {}", named(&without));

@@ -72,7 +72,7 @@ fn codex_with_a_process_of_its_own() {
     let row = pilot.wait_status(&id, "needs-permission", "probably asks in its terminal");
     assert_eq!(row["owner"]["pid"], terminal.pid());
     let ran = pilot.run(&["approve", "--yes", &id]);
-    assert!(ran.code == Some(4) && ran.err.contains("continue in its terminal"), "{ran:?}");
+    assert!(ran.code == Some(4) && ran.err.contains("use its terminal"), "{ran:?}");
     terminal.press(&["y"]);
     pilot.wait_status(&id, "idle", "done");
     terminal.enter("SCRIPT:question Which?");

@@ -212,7 +212,8 @@ fn case_799_a_session_whose_folder_is_deleted_is_not_idle_meanwhile() {
     waiting.still_waits();
     for session in [&a, &b] {
         fs::remove_file(session.log()).unwrap();
-        waiting.still_waits();
+        // Long enough to be noticed, and far from as long as a folder may take: the machine may be busy.
+        wait::<()>(Duration::from_millis(100), || None);
         fs::remove_dir_all(&session.path).unwrap();
         watch.wait_row(session, "removed", |row| row["removed"] == true);
     }

@@ -45,8 +45,8 @@ pub(in crate::cli) struct Arguments {
     /// Dismiss a form without answering
     #[arg(long)]
     cancel: bool,
-    /// The question's id, which `answer NAME` shows. Required with an answer on the command line, because the session may
-    /// have asked another question since. Default: the oldest question
+    /// The question's id, which `answer NAME` shows. Required if you give the answer on the command line, because the
+    /// session may have asked another question since; otherwise the default is the oldest question
     #[arg(long, value_name = "RID")]
     request: Option<String>,
 }

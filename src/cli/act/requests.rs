@@ -37,8 +37,8 @@ pub(in crate::cli) struct Arguments {
     /// Show each request and ask you, even with `--request`
     #[arg(long)]
     ask: bool,
-    /// Answer only if the request's text has this SHA-256. Required with `--request` for a text that may not be what it
-    /// looks like: without it, `approve` prints the SHA-256 and approves nothing
+    /// Answer only if the request's text has this SHA-256. If the text has misleading characters, `--request` approves only
+    /// with this option; without it, `approve` prints the SHA-256 instead
     #[arg(long, value_name = "HASH", requires = "request", conflicts_with = "ask")]
     sha256: Option<String>,
 }

@@ -118,7 +118,7 @@ pub(super) fn help(from: &mut usize, style: Style) -> Vec<String> {
         mark((UNSEEN, "a session that finished or asked since you last looked")),
         mark((NEARLY_FULL, "a session that has used more than 90 % of its context")),
         ("AGE", "how long ago the session last did something"),
-        ("set aside", "you looked at it: not counted as needing you"),
+        ("set aside", "failed or crashed, and you have looked"),
     ];
     let acting = ACTING.map(|(_, key, does)| (key, does));
     let folded = |(key, does)| folded(key, does, style.width);

@@ -10,7 +10,7 @@ said! {
         Recovers { by: Way } => "{by}";
         Continues { by: Option<Way>, after_turn: bool, sends: Sends } =>
             "{}{}{sends}", first(*by), if *after_turn { "when its turn is over, " } else { "" };
-        Resends { by: Option<Way> } => "{}sends the last prompt again", first(*by);
+        Resends { by: Option<Way> } => "{}sends your last prompt again", first(*by);
         Stops { even_if_waiting: bool } =>
             "stops the running turn{}, not the session",
             if *even_if_waiting { ", even if it only waits for you" } else { "" };

@@ -61,7 +61,7 @@ fn read_one(at: usize, table: &DeTable<'_>, report: &mut Problems<'_>) -> Result
 /// The commands as TOML, after an explanation of the keys.
 pub(super) fn print(commands: &[OnChange]) -> String {
     let mut out = format!(
-        "\n# Commands to run when the status of a session changes, a table each. Each runs when a popup would appear:\n\
+        "\n# Commands to run when the status of a session changes, a table each. Each runs when a popup\n# for that status would be due, even if popups are off:\n\
          # {HEAD}\n"
     );
     out += &tables::explained(&KEYS);

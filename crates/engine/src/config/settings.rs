@@ -123,8 +123,8 @@ const fn switch(agent: &'static str, meaning: &'static str) -> Setting {
 /// The settings that are a field each.
 const FIELDS: &[Setting] = settings! {
     ["homes"]
-    /// Further homes of agents to watch, besides the usual ones (COPILOT_HOME or ~/.copilot, and so on). What is in a
-    /// home tells which agent it belongs to.
+    /// Further homes of agents to watch, besides the usual ones (COPILOT_HOME or ~/.copilot, and so on). Pilotlight
+    /// recognises a home's agent by what the folder contains.
     "also": FOLDERS => homes.also;
     /// Also watch homes that your agents' processes name in their environment, and remember them. Linux only.
     "discover": SWITCH => homes.discover;
@@ -138,7 +138,8 @@ const FIELDS: &[Setting] = settings! {
     "thinking-quiet": SPAN => limits.thinking_quiet;
     /// Tools used in this turn, none running: `stuck` after this silence.
     "thinking-stuck": SPAN => limits.thinking_stuck;
-    /// The connection to the model is alive, but no text arrives: `stuck` after this silence.
+    /// The connection to the model is alive, but no text arrives: `stuck` after this silence, not after `fresh-stuck` or
+    /// `thinking-stuck`.
     "kept-stuck": SPAN => limits.kept_stuck;
     /// A tool is running: `quiet` after this silence.
     "tool-quiet": SPAN => limits.tool_quiet;
@@ -188,8 +189,8 @@ const FIELDS: &[Setting] = settings! {
     /// What to do with permission requests in a server's session that you reconnected: ask you, approve all, or leave
     /// them to other programs.
     "permissions": PERMISSIONS => actions.permissions;
-    /// Without asking you, reconnect each session that lost its permissions: once the denied turn is over, and at most
-    /// twice.
+    /// Without asking you, reconnect each session that lost its permissions: when the denied turn is over, at most two
+    /// times each.
     "auto-reconnect": SWITCH => actions.auto_reconnect;
     /// After `auto-reconnect`, let the session continue: with its last prompt if no tool ran since, else with
     /// `continue-prompt`.
@@ -210,7 +211,7 @@ const FIELDS: &[Setting] = settings! {
     "hold-sub-agents": HOLD => actions.hold_sub_agents;
 
     ["codex"]
-    /// How to use Codex's daemon, which runs the sessions of all its terminals. "ask": connect only when you approve, deny
+    /// How to use Codex's daemon, one process that runs the sessions of all terminals connected to it. "ask": connect only when you approve, deny
     /// or stop something. "watch": also watch what its sessions ask. "off": never connect. Pilotlight neither starts the
     /// daemon nor keeps it alive.
     "daemon": SERVICE => service;
@@ -242,8 +243,8 @@ const FIELDS: &[Setting] = settings! {
     "escalate": WAIT => notifications.rules.escalate_after;
     /// No popups in this part of the day, which may go past midnight.
     "quiet-hours": HOURS => notifications.rules.quiet_hours;
-    /// What popups and commands show. "full": everything. "title": the session's name and what it does, but no commands or
-    /// questions. "none": not even the name.
+    /// What popups show, and what the commands in `[[on-change]]` are told. "full": everything. "title": the session's name
+    /// and status, but not what it wants to run or asks. "none": not even the name.
     "detail": DETAIL => notifications.rules.detail;
     /// Show no popup for a permission request that is answered within this.
     "permission-delay": SPAN => notifications.rules.permission_delay;

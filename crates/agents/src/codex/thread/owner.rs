@@ -23,7 +23,7 @@ const RECHECK_AFTER: Span = Span::seconds(1);
 /// What can be done with a thread that nobody has loaded.
 pub(super) const AT_REST: Allows = Allows::Only {
     actions: Cow::Borrowed(&[Action::Resume]),
-    why: Cow::Borrowed("no process runs it, and a terminal resumes it"),
+    why: Cow::Borrowed("no process runs it: resume it in a terminal"),
 };
 /// What can be done with a thread that the daemon has loaded.
 const SERVED: Allows = Allows::Only {
@@ -36,12 +36,12 @@ const SERVED: Allows = Allows::Only {
         Action::Resume,
         Action::ShowTerminal,
     ]),
-    why: Cow::Borrowed("Codex's daemon takes only approvals, refusals and stops: continue in its terminal"),
+    why: Cow::Borrowed("Codex's daemon takes only approvals, refusals and stops: use its terminal"),
 };
 /// What can be done with a thread that has a process of its own.
 const ALONE: Allows = Allows::Only {
     actions: Cow::Borrowed(&[Action::End, Action::ForceQuit, Action::Resume, Action::ShowTerminal]),
-    why: Cow::Borrowed("it runs without Codex's daemon: continue in its terminal"),
+    why: Cow::Borrowed("it runs without Codex's daemon: use its terminal"),
 };
 
 /// A process that holds a thread's lock.

@@ -93,7 +93,7 @@ What it costs:
 - one process per session, about 40 MB, no CPU use while nothing happens
 - the model is offered two more tools, extensions_manage and extensions_reload
 - Copilot rewrites its settings.json, and drops comments in it
-- a tool that you approved can use any installed extension, this one included, to switch off later approvals. Where you let Pilotlight answer, that tool can also approve requests. Only Copilot's sandbox and its --deny-tool prevent this
+- a tool that you approved could use any installed extension, this one included, to make Copilot stop asking you. Where you let Pilotlight answer, it could also approve requests itself. Only Copilot's sandbox and its --deny-tool prevent this
 Sessions that already run are not covered until they are restarted.";
 
 const WHAT_STAYS: &str = "\
