@@ -95,7 +95,7 @@ fn who_installs_it_is_told_what_else_that_makes_possible() {
     let (home, model) = (Home::new("project"), Model::start());
     let ran = bridge(&home, &model, &["install"]);
     let told = ran.out + &ran.err;
-    for part in ["a way to switch approvals off", "Copilot's sandbox and its --deny-tool"] {
+    for part in ["to make Copilot stop asking you", "Copilot's sandbox and its --deny-tool"] {
         assert!(ran.code == Some(4) && told.contains(part), "{told}");
     }
     assert!(!ours(&home).join(".local/share/pilotlight/bridge").exists());
