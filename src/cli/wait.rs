@@ -15,6 +15,7 @@ use super::report::{FAILED, LINE_MAX, NO_HOME, TIMED_OUT, USAGE, say};
 use super::watch::Removed;
 use awaited::{Awaited, Hit, NAMES, Target, Until, Which};
 use clap_complete::{ArgValueCompleter, CompletionCandidate};
+use pilotlight_agents::home::Home;
 use pilotlight_core::session::Key;
 use pilotlight_core::text::{counted, listed, plain};
 use pilotlight_core::time::{Moment, Span, Time};
@@ -98,6 +99,8 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
     };
     let mut view = WaitView {
         awaited: Awaited::new(which, until, arguments.all),
+        homes: &context.homes,
+        has_looked: false,
         left: arguments.timeout.map(|timeout| timeout - (clock.now().awake - began)),
         deadline: None,
         troubles: Vec::new(),
@@ -203,8 +206,11 @@ enum End {
 }
 
 /// Waits, and shows nothing.
-struct WaitView {
+struct WaitView<'a> {
     awaited: Awaited,
+    homes: &'a [Home],
+    /// Whether the engine has told of its first look.
+    has_looked: bool,
     /// How much time was left at the start of the engine.
     left: Option<Span>,
     /// When to give up, by the awake clock.
@@ -214,12 +220,16 @@ struct WaitView {
     end: Option<End>,
 }
 
-impl View for WaitView {
+impl View for WaitView<'_> {
     fn show(&mut self, fleet: &Fleet, _changed: &[Key], removed: &[Key], now: Moment) -> ControlFlow<()> {
         let known = &self.troubles;
         let news = fleet.troubles().iter().filter(|trouble| !known.iter().any(|known| known.host == trouble.host));
         news.for_each(|trouble| say(&trouble.words(now.wall)));
         self.troubles = fleet.troubles().to_vec();
+        if !std::mem::replace(&mut self.has_looked, true) {
+            let is_listed = |id: &str| fleet.shown().any(|shown| shown.key.host.is_none() && *shown.key.id == *id);
+            self.awaited.note_missed(is_listed, |id| self.homes.iter().any(|home| home.has(id)));
+        }
         if let Some(left) = self.left.take() {
             self.deadline = Some(now.awake + left);
         }

@@ -191,10 +191,6 @@ fn having(n: usize) -> String {
     format!("{} {}", counted(n, "session"), if n == 1 { "has" } else { "have" })
 }
 
-fn can_be_read(logs: usize) -> String {
-    if logs == 0 { "there is no log yet".into() } else { format!("{} can be read", counted(logs, "log")) }
-}
-
 /// Case 88: a log that is not a file is named, never followed, and never waited for.
 fn logs(homes: &[Home], sessions: &[Session]) -> Vec<Finding> {
     let (mut troubled, mut without, mut readable) = (Vec::new(), Vec::new(), 0);
@@ -206,7 +202,11 @@ fn logs(homes: &[Home], sessions: &[Session]) -> Vec<Finding> {
             Log::Troubled(finding) => troubled.push(*finding),
         }
     }
-    let mut findings = vec![Finding::ok(LOG, can_be_read(readable)).public()];
+    let mut findings = match readable {
+        0 if troubled.is_empty() => vec![Finding::ok(LOG, "there is no log yet").public()],
+        0 => Vec::new(),
+        readable => vec![Finding::ok(LOG, format!("{} can be read", counted(readable, "log"))).public()],
+    };
     if !without.is_empty() {
         let count = having(without.len());
         let text = format!("{count} no log yet, as before the first prompt: {}", named(&without));

@@ -256,8 +256,9 @@ fn case_862_what_waits_takes_a_bounded_memory_and_what_has_no_room_is_said() {
     let told = || format!("{} open, {} shown: {}", open(), shown(), place.tray.output());
     wait_until(SOON, "the memory is full", told, || ((open(), shown()) == (9, 9)).then_some(()));
     let left = (0..ids.len()).find(|at| place.runs(&format!("large{at}")) == Some(false)).unwrap();
-    let page = place.explained(&ids[left]);
-    assert!(page.contains("too much else waits for you: answer in its terminal"), "{page}");
+    let page = || place.explained(&ids[left]);
+    let says = || page().contains("too much else waits for you: answer in its terminal").then_some(());
+    wait_until(SOON, "it is said", page, says);
 }
 
 /// The socket is made again, and what waits stays.

@@ -7,6 +7,7 @@ use crate::support::{SOON, wait, wait_until};
 use serde_json::Value;
 use std::fs;
 use std::io::Read;
+use std::os::unix::fs::MetadataExt;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
@@ -17,6 +18,18 @@ impl Waiting {
     fn start(user: &User, args: &[&str]) -> Self {
         let mut command = user.pilotlight(&[&["wait"], args].concat());
         Self(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap())
+    }
+
+    /// Waits until it follows the files of these sessions. Until then, it does not know what it had to be told of.
+    fn follows(&self, sessions: &[&Folder]) {
+        let watched = || {
+            let infos =
+                fs::read_dir(format!("/proc/{}/fdinfo", self.0.id())).into_iter().flatten().filter_map(Result::ok);
+            infos.filter_map(|info| fs::read_to_string(info.path()).ok()).collect::<String>()
+        };
+        let ino = |session: &&Folder| format!(" ino:{:x} ", fs::metadata(&session.path).unwrap().ino());
+        let follows = || sessions.iter().all(|session| watched().contains(&ino(session))).then_some(());
+        wait_until(SOON, "it follows them", watched, follows);
     }
 
     /// Asserts that it is not over.
@@ -208,8 +221,8 @@ fn case_799_a_session_whose_folder_is_deleted_is_not_idle_meanwhile() {
     let watch = user.watch();
     watch.wait_status(&a, "working");
     watch.wait_status(&b, "working");
-    let mut waiting = Waiting::start(&user, &["--until", "idle", &a.id, &b.id]);
-    waiting.still_waits();
+    let waiting = Waiting::start(&user, &["--until", "idle", &a.id, &b.id]);
+    waiting.follows(&[&a, &b]);
     for session in [&a, &b] {
         fs::remove_file(session.log()).unwrap();
         // Long enough to be noticed, and far from as long as a folder may take: the machine may be busy.
@@ -217,7 +230,8 @@ fn case_799_a_session_whose_folder_is_deleted_is_not_idle_meanwhile() {
         fs::remove_dir_all(&session.path).unwrap();
         watch.wait_row(session, "removed", |row| row["removed"] == true);
     }
-    assert_eq!(waiting.end().0, Some(3));
+    let (code, said) = waiting.end();
+    assert_eq!(code, Some(3), "{said}");
     let idle: Vec<_> = watch.lines().into_iter().filter(|line| line["status"] == "idle").collect();
     assert_eq!(idle, Vec::<Value>::new());
 }
@@ -232,10 +246,12 @@ fn case_840_a_session_whose_folder_is_deleted_slowly_is_not_idle_meanwhile() {
     let files: Vec<_> = (0..5).map(|n| a.path.join(format!("file-{n}"))).collect();
     files.iter().for_each(|file| fs::write(file, "").unwrap());
     let mut waiting = Waiting::start(&user, &["--until", "idle", &a.id]);
-    waiting.still_waits();
+    waiting.follows(&[&a]);
     for file in [&[a.log()], &files[..]].concat() {
         fs::remove_file(file).unwrap();
-        waiting.still_waits();
+        // All together longer than a folder may take without a change, and each much shorter: the machine may be busy.
+        let ended = wait(Duration::from_millis(450), || waiting.0.try_wait().unwrap());
+        assert!(ended.is_none(), "{ended:?}: {}", waiting.said());
     }
     fs::remove_dir_all(&a.path).unwrap();
     assert_eq!(waiting.end().0, Some(3));

@@ -51,18 +51,38 @@ impl Reading<'_> {
         buffer: &mut Vec<u8>,
     ) -> Result<ReadOutcome, LogError> {
         let result = tail.read(log_format, path, &mut observed.facts, self.context, buffer);
+        self.note_read(tail, observed, &result);
+        result
+    }
+
+    /// As [`log`](Self::log), but where there is no log, what was observed stays.
+    pub(crate) fn log_if_there(
+        &self,
+        tail: &mut Tail,
+        log_format: &'static LogFormat,
+        path: &Path,
+        observed: &mut Observed,
+        buffer: &mut Vec<u8>,
+    ) -> Result<ReadOutcome, LogError> {
+        let result = tail.read_if_there(log_format, path, &mut observed.facts, self.context, buffer);
+        if !matches!(result, Ok(ReadOutcome::Absent)) {
+            self.note_read(tail, observed, &result);
+        }
+        result
+    }
+
+    fn note_read(&self, tail: &Tail, observed: &mut Observed, result: &Result<ReadOutcome, LogError>) {
         let facts = &observed.facts;
         let told = facts.wakes_at(None).or(facts.limit_until).unwrap_or(self.context.now.wall);
         observed.clock_offset = clock::offset(told);
         // A short log, of which nothing was there yet, may have grown meanwhile: that is no long one.
         observed.is_loading = tail.is_rebuilding() && observed.facts.events == 0;
-        observed.problem = match &result {
+        observed.problem = match result {
             Ok(_) if observed.is_loading => Some("its log is long, and still being read".into()),
             Ok(_) if tail.is_inside_line() => Some(ENDLESS.into()),
             Ok(_) => None,
             Err(error) => Some(error.to_string().into()),
         };
-        result
     }
 
     /// When a log that was written at this time will have rested, by the awake clock. `None`: it has.

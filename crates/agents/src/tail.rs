@@ -80,12 +80,32 @@ impl Tail {
         context: ReadContext<'_>,
         buffer: &mut Vec<u8>,
     ) -> Result<ReadOutcome, LogError> {
-        let result = self.try_read(log_format, path, facts, context, buffer);
-        if matches!(result, Ok(ReadOutcome::Absent) | Err(_)) {
-            *self = Self::default();
-            *facts = Facts::default();
+        let result = self.read_if_there(log_format, path, facts, context, buffer);
+        if matches!(result, Ok(ReadOutcome::Absent)) {
+            self.forget(facts);
         }
         result
+    }
+
+    /// As [`read`](Self::read), but where there is no log, all stays as it was.
+    pub(crate) fn read_if_there(
+        &mut self,
+        log_format: &LogFormat,
+        path: &Path,
+        facts: &mut Facts,
+        context: ReadContext<'_>,
+        buffer: &mut Vec<u8>,
+    ) -> Result<ReadOutcome, LogError> {
+        let result = self.try_read(log_format, path, facts, context, buffer);
+        if result.is_err() {
+            self.forget(facts);
+        }
+        result
+    }
+
+    fn forget(&mut self, facts: &mut Facts) {
+        *self = Self::default();
+        *facts = Facts::default();
     }
 
     /// Whether the log is too long to have been read up to the deadline, since it is no longer the one that was read.

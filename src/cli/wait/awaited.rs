@@ -139,6 +139,15 @@ impl Awaited {
         }
     }
 
+    /// Notes which of this machine's named sessions went before the engine looked for the first time, which therefore
+    /// tells of no removal. `is_listed`: the engine knows it. `is_there`: its files are there.
+    pub(super) fn note_missed(&mut self, is_listed: impl Fn(&str) -> bool, is_there: impl Fn(&str) -> bool) {
+        let Which::These(targets) = &mut self.which else { return };
+        for target in targets.iter_mut().filter(|target| target.host.is_none() && !target.is_gone) {
+            target.is_gone = !is_listed(&target.id) && !is_there(&target.id);
+        }
+    }
+
     fn holds(&self, row: &Row, is_gone: bool) -> bool {
         match is_gone {
             true => self.until.contains(&Until::Status(Status::Ended)),
@@ -206,6 +215,17 @@ mod tests {
 
     fn every(until: &[&str], all: bool) -> Awaited {
         Awaited::new(Which::Every, until.iter().map(|word| Until::named(word).unwrap()).collect(), all)
+    }
+
+    #[test]
+    fn case_874_a_named_session_that_went_before_the_first_look_is_gone() {
+        let mut awaited = these(&["a", "b"], &["idle"], false);
+        awaited.note_missed(|id| id == "a", |_| false);
+        assert_eq!(awaited.lost(), None, "a is listed");
+        awaited.note_missed(|_| false, |id| id == "a");
+        assert_eq!(awaited.lost(), None, "a ended long ago, and may be resumed");
+        awaited.note_missed(|_| false, |_| false);
+        assert!(awaited.lost().is_some());
     }
 
     fn these(ids: &[&str], until: &[&str], all: bool) -> Awaited {

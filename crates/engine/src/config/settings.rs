@@ -211,9 +211,9 @@ const FIELDS: &[Setting] = settings! {
     "hold-sub-agents": HOLD => actions.hold_sub_agents;
 
     ["codex"]
-    /// How to use Codex's daemon, one process that runs the sessions of all terminals connected to it. "ask": connect only when you approve, deny
-    /// or stop something. "watch": also watch what its sessions ask. "off": never connect. Pilotlight neither starts the
-    /// daemon nor keeps it alive.
+    /// How to use Codex's daemon, one process that runs the sessions of all terminals connected to it. "ask": connect only
+    /// when you approve, deny or stop something. "watch": also watch what its sessions ask. "off": never connect. Pilotlight
+    /// neither starts the daemon nor keeps it alive.
     "daemon": SERVICE => service;
 
     ["notifications"]

@@ -16,7 +16,7 @@ use crate::evidence::Evidence;
 use crate::listing::QuickScan;
 use crate::reader::SessionReader;
 use crate::reading::{ReadStatus, Reading};
-use crate::tail::{ReadOutcome, Tail};
+use crate::tail::{LogError, ReadOutcome, Tail};
 use pilotlight_core::owner::Owner;
 use pilotlight_core::session::{About, Observed};
 use pilotlight_core::time::{Span, Time};
@@ -200,6 +200,24 @@ impl Folder {
     fn read_log(&mut self, reading: &Reading<'_>, observed: &mut Observed, buffer: &mut Vec<u8>) -> ReadStatus {
         let path = self.path.join(LOG);
         let result = reading.log(&mut self.tail, &LOG_FORMAT, &path, observed, buffer);
+        Self::note_read(observed, result)
+    }
+
+    /// The same, but if the log has just gone, what was read of it stays.
+    fn read_log_if_there(
+        &mut self,
+        reading: &Reading<'_>,
+        observed: &mut Observed,
+        buffer: &mut Vec<u8>,
+    ) -> Option<ReadStatus> {
+        let path = self.path.join(LOG);
+        match reading.log_if_there(&mut self.tail, &LOG_FORMAT, &path, observed, buffer) {
+            Ok(ReadOutcome::Absent) => None,
+            result => Some(Self::note_read(observed, result)),
+        }
+    }
+
+    fn note_read(observed: &mut Observed, result: Result<ReadOutcome, LogError>) -> ReadStatus {
         if let Some(progress) = observed.facts.progress {
             observed.touched = observed.touched.max(progress.wall);
         }
@@ -235,7 +253,16 @@ impl SessionReader for Folder {
                 return self.unreadable(observed, error);
             }
         };
+        let had_log = observed.has_log;
         self.note_log(observed, &folder);
+        if had_log && !observed.has_log {
+            // It has gone since it was looked for above.
+            observed.has_log = true;
+            if self.is_being_deleted(observed, &folder, reading) {
+                return Ok(ReadStatus::Complete);
+            }
+            observed.has_log = false;
+        }
         let (owner, progress) = (observed.owner.clone(), observed.facts.progress);
         self.find_owner(observed, reading);
         observed.unread = is_history(observed, reading) && self.guess(observed, reading).is_none();
@@ -243,7 +270,15 @@ impl SessionReader for Folder {
             return Ok(ReadStatus::Complete);
         }
         self.read_workspace(observed);
-        let status = self.read_log(reading, observed, buffer);
+        let status = if observed.has_log {
+            match self.read_log_if_there(reading, observed, buffer) {
+                Some(status) => status,
+                None if self.is_being_deleted(observed, &folder, reading) => return Ok(ReadStatus::Complete),
+                None => self.read_log(reading, observed, buffer),
+            }
+        } else {
+            self.read_log(reading, observed, buffer)
+        };
         self.find_former_owner(observed, reading);
         self.find_guessed_owner(observed, reading);
         self.doubt(observed, reading);
