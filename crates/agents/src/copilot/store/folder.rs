@@ -200,7 +200,7 @@ impl Folder {
     fn read_log(&mut self, reading: &Reading<'_>, observed: &mut Observed, buffer: &mut Vec<u8>) -> ReadStatus {
         let path = self.path.join(LOG);
         let result = reading.log(&mut self.tail, &LOG_FORMAT, &path, observed, buffer);
-        Self::note_read(observed, result)
+        Self::note_read(observed, &result)
     }
 
     /// The same, but if the log has just gone, what was read of it stays.
@@ -213,11 +213,11 @@ impl Folder {
         let path = self.path.join(LOG);
         match reading.log_if_there(&mut self.tail, &LOG_FORMAT, &path, observed, buffer) {
             Ok(ReadOutcome::Absent) => None,
-            result => Some(Self::note_read(observed, result)),
+            result => Some(Self::note_read(observed, &result)),
         }
     }
 
-    fn note_read(observed: &mut Observed, result: Result<ReadOutcome, LogError>) -> ReadStatus {
+    fn note_read(observed: &mut Observed, result: &Result<ReadOutcome, LogError>) -> ReadStatus {
         if let Some(progress) = observed.facts.progress {
             observed.touched = observed.touched.max(progress.wall);
         }
