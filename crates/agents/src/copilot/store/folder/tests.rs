@@ -354,3 +354,25 @@ fn case_711_a_session_that_a_mute_server_may_have_open_is_neither_ended_nor_cras
         assert_eq!(owner(OpenSessions::NONE), (gone, false));
     }
 }
+
+/// Between the look whether there is a log and its reading, it may go, with the folder that is being deleted.
+#[test]
+fn case_799_a_log_that_goes_before_it_is_read_leaves_what_was_read() {
+    let scratch = tempfile::tempdir().unwrap();
+    let path = scratch.path().join("session-state/one");
+    fs::create_dir_all(&path).unwrap();
+    let prompt = r#"{"type":"user.message","data":{"content":"go"},"id":"1","timestamp":"2026-11-30T12:00:00.000Z","parentId":null}"#;
+    fs::write(path.join(LOG), format!("{prompt}\n")).unwrap();
+    let limits = Limits::default();
+    let context = ReadContext { now: Moment { wall: now(), awake: Time(0) }, limits: &limits, until: None };
+    let known = HashSet::new();
+    let reading = Reading { context, owner_names: &[], known: &known, openings: OpenSessions::NONE, all: true };
+    let (mut folder, mut observed) = (Folder::new(path.parent().unwrap(), "one"), Observed::default());
+    folder.read_log(&reading, &mut observed, &mut Vec::new());
+    assert!(observed.facts.turn.is_some());
+    fs::remove_file(path.join(LOG)).unwrap();
+    assert_eq!(folder.read_log_if_there(&reading, &mut observed, &mut Vec::new()), None);
+    assert!(observed.facts.turn.is_some(), "it is being deleted");
+    folder.read_log(&reading, &mut observed, &mut Vec::new());
+    assert!(observed.facts.turn.is_none(), "it is gone");
+}
