@@ -33,6 +33,12 @@ fn wait_doubt(pilot: &Pilot, id: &str, why: &str) -> Value {
     row
 }
 
+/// Waits until it is known which process of another home runs the session: the next pass over the processes tells.
+fn wait_runner(pilot: &Pilot, id: &str, pid: u32) {
+    let row = pilot.row_where(id, &format!("{pid} runs it"), |row| row["owner"]["pid"] == pid);
+    assert!(!may_be_resumed(&row), "{row}");
+}
+
 /// Case 512: its process's file is in the home of the profile that runs it, and its log in both.
 #[test]
 fn case_512_a_session_of_another_profile_is_what_its_process_says() {
@@ -43,8 +49,8 @@ fn case_512_a_session_of_another_profile_is_what_its_process_says() {
     let id = claude.id();
     claude.enter("SCRIPT:tool Paint the fence");
     claude.wait_screen("Do you want to");
-    let row = pilot.wait_status(&id, "needs-permission", "asks for permission: Bash");
-    assert_eq!((row["owner"]["pid"].as_u64(), may_be_resumed(&row)), (Some(claude.pid().into()), false));
+    pilot.wait_status(&id, "needs-permission", "asks for permission: Bash");
+    wait_runner(&pilot, &id, claude.pid());
     let one = |homes: &[std::path::PathBuf]| {
         let named: Vec<_> = homes.iter().flat_map(|home| ["--home", home.to_str().unwrap()]).collect();
         let ran = pilot.run_without_tray(&[&["status", "--json", "--all"], &named[..]].concat());
@@ -142,8 +148,8 @@ fn case_515_a_thread_of_another_home_with_the_same_logs_is_what_its_lock_says() 
     exec.env("CODEX_HOME", &task).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let mut exec = exec.spawn().unwrap();
     let id = home.id();
-    let row = pilot.wait_status(&id, "working", "running exec_command");
-    assert_eq!((&row["owner"]["pid"], may_be_resumed(&row)), (&exec.id().into(), false));
+    pilot.wait_status(&id, "working", "running exec_command");
+    wait_runner(&pilot, &id, exec.id());
     std::fs::remove_file(task.join(format!("thread-writer-locks/{id}.lock"))).unwrap();
     let row = wait_doubt(&pilot, &id, "has its log open");
     assert_eq!(row["status"], "working");
